@@ -1,0 +1,30 @@
+#include "sim/stats/launch_stats.h"
+
+namespace heddle::stats {
+
+Counters& Counters::operator+=(const Counters& other) {
+#define HEDDLE_COUNTER(name, unit, text) name += other.name;
+#include "sim/stats/counters.def"
+#undef HEDDLE_COUNTER
+  return *this;
+}
+
+const std::vector<CounterDef>& CounterDefs() {
+  static const std::vector<CounterDef> defs = {
+#define HEDDLE_COUNTER(name, unit, text) {#name, #unit, text, &Counters::name},
+#include "sim/stats/counters.def"
+#undef HEDDLE_COUNTER
+  };
+  return defs;
+}
+
+const std::vector<StallDef>& StallDefs() {
+  static const std::vector<StallDef> defs = {
+#define HEDDLE_STALL(name, text) {#name, text},
+#include "sim/stats/stalls.def"
+#undef HEDDLE_STALL
+  };
+  return defs;
+}
+
+}  // namespace heddle::stats

@@ -1,0 +1,63 @@
+// What is counted while a launch runs: plain numbers in plain structs, added up over SMs and slices in a fixed order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/types.h"
+
+namespace heddle::stats {
+
+enum class Stall : uint8_t {
+#define HEDDLE_STALL(name, text) k_##name,
+#include "sim/stats/stalls.def"
+#undef HEDDLE_STALL
+};
+
+inline constexpr int kStallCount = 0
+#define HEDDLE_STALL(name, text) +1
+#include "sim/stats/stalls.def"
+#undef HEDDLE_STALL
+    ;
+
+using StallSlots = std::array<uint64_t, kStallCount>;
+
+struct Counters {
+#define HEDDLE_COUNTER(name, unit, text) uint64_t name = 0;
+#include "sim/stats/counters.def"
+#undef HEDDLE_COUNTER
+
+  Counters& operator+=(const Counters& other);
+};
+
+struct CounterDef {
+  std::string_view name;
+  std::string_view unit;
+  std::string_view text;
+  uint64_t Counters::*member;
+};
+const std::vector<CounterDef>& CounterDefs();  // in the order of counters.def
+
+struct StallDef {
+  std::string_view name;
+  std::string_view text;
+};
+const std::vector<StallDef>& StallDefs();  // indexed by Stall
+
+// The same accounting per instruction: slots are charged to the instruction that the blocked warp wants to issue.
+struct PcStats {
+  uint64_t issued = 0;
+  StallSlots slots{};
+};
+
+struct LaunchStats {
+  Cycle start_cycle = 0;  // launch accepted by the front end of the GPU
+  Cycle end_cycle = 0;    // last CTA finished and its writes acknowledged
+  Counters counters;
+  StallSlots slots{};             // sums to counters.smsp_issue_slots
+  std::vector<PcStats> per_pc;    // by instruction index
+};
+
+}  // namespace heddle::stats
