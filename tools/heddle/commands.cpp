@@ -1,0 +1,12 @@
+#include "tools/heddle/commands.h"
+
+namespace heddle::tools {
+
+const std::vector<Command>& Commands() {
+  static const std::vector<Command> commands = {
+      CompletionCommand(),
+  };
+  return commands;
+}
+
+}  // namespace heddle::tools

@@ -1,0 +1,10 @@
+// Each subcommand's file defines one of these; commands.cpp puts them into the tree.
+#pragma once
+
+#include "tools/heddle/command.h"
+
+namespace heddle::tools {
+
+Command CompletionCommand();
+
+}  // namespace heddle::tools
