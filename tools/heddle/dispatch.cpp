@@ -107,7 +107,7 @@ ExitCode DispatchIn(const std::string& path, const std::vector<Command>& command
 
 std::string DidYouMean(std::string_view word, std::span<const std::string> candidates) {
   std::string best;
-  size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
+  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     const size_t distance = EditDistance(word, candidate);
     if (distance < best_distance) {
