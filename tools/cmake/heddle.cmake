@@ -51,7 +51,7 @@ function(heddle_library name)
       add_custom_command(
         OUTPUT "${PROJECT_BINARY_DIR}/${stem}.pb.cc" "${PROJECT_BINARY_DIR}/${stem}.pb.h"
         COMMAND protobuf::protoc --cpp_out=${PROJECT_BINARY_DIR} -I${PROJECT_SOURCE_DIR} "${PROJECT_SOURCE_DIR}/${rel}"
-        DEPENDS "${PROJECT_SOURCE_DIR}/${rel}" VERBATIM)
+        DEPENDS ${ARG_PROTOS} VERBATIM)
       target_sources(${name}_proto PRIVATE "${PROJECT_BINARY_DIR}/${stem}.pb.cc" "${PROJECT_BINARY_DIR}/${stem}.pb.h")
     endforeach()
     list(APPEND ARG_PRIVATE ${name}_proto)
