@@ -1,0 +1,98 @@
+// One streaming multiprocessor, event-driven: within a window it jumps from issue to issue and never visits
+// an idle cycle. It owns its sub-cores, caches, shared memory and resident CTAs; everything beyond L1 is
+// reached through the outbox (sim/memory/memory_request.h).
+//
+// A window, driven by the engine, in this order:
+//   TakeReplies(begin)           every request of the previous window has its reply_cycle; the outbox becomes
+//   empty OpenLaunch / StartCta / CloseLaunch   at cycles >= begin RunWindow(begin, end)        issues what
+//   can issue before `end`; fills outbox() and finished()
+// The result depends on the inputs only: an SM touches nothing that another SM touches, so SMs may run on any
+// thread.
+//
+// Accounting. Every issue slot (sub-core x cycle) between OpenLaunch and CloseLaunch is charged to exactly
+// one stall reason of exactly one open launch: an empty slot to the warp that issues next on that sub-core,
+// that is the one the scheduling policy is waiting for, and there to the first condition, in the order of the
+// ladder (instruction fetch, stall count, dependence barriers and other waits, pipe or queue), that it did
+// not meet at that cycle. While a sub-core has no warp, its slots are `no_warp` of the launch that opened
+// first among those still open. CloseLaunch checks the sum.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/base/types.h"
+#include "sim/config/gpu_description.h"
+#include "sim/isa/warp_stream.h"
+#include "sim/memory/memory_request.h"
+#include "sim/sm/kernel_timing.h"
+#include "sim/stats/launch_stats.h"
+
+namespace heddle::sm {
+
+inline constexpr Cycle kNever = ~Cycle{0};
+
+using LaunchHandle = uint32_t;  // of a launch on one SM; reused after CloseLaunch
+
+struct FinishedCta {
+  LaunchHandle launch = 0;
+  Dim3 cta;
+  Cycle cycle = 0;  // its last warp has exited and its loads and copies have arrived; resources are free
+};
+
+// Why a warp does not issue: one line of the deadlock report.
+struct WarpWait {
+  LaunchHandle launch = 0;
+  Dim3 cta;
+  uint32_t warp = 0;  // in the CTA
+  uint32_t pc = 0;    // of the instruction that it wants to issue
+  stats::Stall reason{};
+  std::string
+      detail;  // "barrier 1: 96 of 128 threads have arrived", "scoreboard 0: 2 requests in flight", ...
+};
+
+// CTAs of this shape that an empty SM holds at a time: the least of what registers, shared memory, warps, CTA
+// slots and barriers allow. 0: it never fits.
+uint32_t MaxResidentCtas(const config::Gpu& gpu, const isa::LaunchShape& shape);
+
+class Sm {
+ public:
+  Sm(const config::Gpu& gpu, uint32_t id);  // keeps no reference to `gpu`
+  ~Sm();
+  Sm(Sm&&) noexcept;
+  Sm& operator=(Sm&&) noexcept;
+
+  // `timing`, `stream` and `stats` outlive the launch on this SM; `shape` is copied. `stats` (per_pc sized to
+  // the code, or empty: then no per-PC sums are kept) may be shared by SMs that never run at the same time.
+  LaunchHandle OpenLaunch(const KernelTiming& timing, const isa::LaunchShape& shape, isa::WarpStream* stream,
+                          stats::LaunchStats* stats, Cycle at);
+  // All of its CTAs have finished. Charges the slots up to `at` and checks that the accounting is closed.
+  void CloseLaunch(LaunchHandle launch, Cycle at);
+
+  bool CanHost(const isa::LaunchShape& shape) const;  // one more CTA, beside what is resident now
+  void StartCta(LaunchHandle launch, Dim3 cta, Cycle at);
+
+  void TakeReplies(Cycle begin);
+  void RunWindow(Cycle begin, Cycle end);
+
+  memory::Outbox& outbox();
+  std::vector<FinishedCta>& finished();  // in order of cycle; the engine clears it
+
+  // The next cycle at which something happens here without a reply or a StartCta; kNever if nothing will. A
+  // window that ends at or before it may be skipped.
+  Cycle NextEventCycle() const;
+  bool Idle() const;  // no resident CTA
+  uint32_t id() const;
+
+  // Between launches: forget L1, and with `everything` also the instruction and constant caches.
+  void InvalidateCaches(bool everything);
+
+  std::vector<WarpWait> DescribeWaits() const;
+
+ private:
+  struct Machine;
+  std::unique_ptr<Machine> machine_;
+};
+
+}  // namespace heddle::sm
