@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Compiles heddle's Triton kernels ahead of time, without a GPU.
+
+usage: compile.py --arch 80|90 --out DIR [--only NAME ...] [--list]
+
+Writes DIR/NAME.cubin and DIR/NAME.json: the kernel's symbol, warps, shared memory, and its parameters in launch order with
+what the compiler assumed about them. A launch must respect those assumptions. Two more pointers (global and profile scratch)
+follow the listed parameters; they may be null.
+"""
+
+import argparse
+import json
+import os
+import sys
+
+# No debug sections (they hold this machine's paths), and multiply-add fusion as in every Triton up to 3.9.
+os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
+os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+
+import triton  # noqa: E402
+from triton.backends.compiler import GPUTarget  # noqa: E402
+from triton.compiler import ASTSource  # noqa: E402
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import kernels  # noqa: E402
+
+# A parameter is (name, type); ":16" on a type declares divisibility by 16 (of the address, or of the number).
+# name: (function, parameters, constants, warps, stages, architectures: where tensor cores are used, sm_90 means wgmma)
+BF16 = "*bf16:16"
+TABLE = {
+    "softmax": (kernels.softmax, [("out_ptr", BF16), ("x_ptr", BF16), ("columns", "i32:16")],
+                {"BLOCK": 4096}, 8, 1, (80, 90)),
+    "layernorm": (kernels.layernorm,
+                  [("out_ptr", BF16), ("x_ptr", BF16), ("weight_ptr", BF16), ("bias_ptr", BF16), ("columns", "i32:16"),
+                   ("epsilon", "fp32")],
+                  {"BLOCK": 2048}, 8, 2, (80, 90)),
+    "matmul": (kernels.matmul,
+               [("c_ptr", BF16), ("a_ptr", BF16), ("b_ptr", BF16), ("m", "i32:16"), ("n", "i32:16"), ("k", "i32:16")],
+               {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "GROUP_M": 8}, 4, 4, (80,)),
+    "flash_attention": (kernels.flash_attention,
+                        [("out_ptr", BF16), ("q_ptr", BF16), ("k_ptr", BF16), ("v_ptr", BF16), ("scale", "fp32"),
+                         ("length", "i32:16")],
+                        {"HEAD_DIM": 128, "BLOCK_M": 128, "BLOCK_N": 64, "CAUSAL": False}, 8, 3, (80,)),
+    "flash_attention_causal": (kernels.flash_attention,
+                               [("out_ptr", BF16), ("q_ptr", BF16), ("k_ptr", BF16), ("v_ptr", BF16), ("scale", "fp32"),
+                                ("length", "i32:16")],
+                               {"HEAD_DIM": 128, "BLOCK_M": 128, "BLOCK_N": 64, "CAUSAL": True}, 8, 3, (80,)),
+    "fused_moe": (kernels.fused_moe,
+                  [("c_ptr", BF16), ("a_ptr", BF16), ("b_ptr", BF16), ("weights_ptr", "*fp32:16"),
+                   ("sorted_slots_ptr", "*i32:16"), ("expert_ids_ptr", "*i32:16"), ("slots", "i32"),
+                   ("padded_slots", "i32:16"), ("n", "i32:16"), ("k", "i32:16")],
+                  {"TOP_K": 2, "BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 64}, 4, 3, (80,)),
+    "paged_decode": (kernels.paged_decode,
+                     [("partial_ptr", "*fp32:16"), ("lse_ptr", "*fp32:16"), ("q_ptr", BF16), ("k_cache_ptr", BF16),
+                      ("v_cache_ptr", BF16), ("block_table_ptr", "*i32:16"), ("lengths_ptr", "*i32:16"), ("scale", "fp32"),
+                      ("table_stride", "i32"), ("kv_heads", "i32")],
+                     {"GROUP": 4, "HEAD_DIM": 128, "PAGE": 16, "BLOCK_N": 32, "SPLITS": 4}, 4, 2, (80, 90)),
+}
+
+
+def compile_kernel(name, arch, out):
+    function, parameters, constants, warps, stages, _ = TABLE[name]
+    signature = {p: t.split(":")[0] for p, t in parameters} | {c: "constexpr" for c in constants}
+    attributes = {(i,): [["tt.divisibility", 16]] for i, (_, t) in enumerate(parameters) if t.endswith(":16")}
+    source = ASTSource(fn=function, signature=signature, constexprs=constants, attrs=attributes)
+    kernel = triton.compile(source, target=GPUTarget("cuda", arch, 32), options={"num_warps": warps, "num_stages": stages})
+    with open(os.path.join(out, name + ".cubin"), "wb") as f:
+        f.write(kernel.asm["cubin"])
+    metadata = kernel.metadata
+    description = {
+        "name": metadata.name,
+        "arch": arch,
+        "num_warps": metadata.num_warps,
+        "shared_bytes": metadata.shared,
+        "global_scratch_bytes": metadata.global_scratch_size,
+        "constants": constants,
+        "parameters": [{"name": p, "type": t.split(":")[0], "divisible_by": 16 if t.endswith(":16") else 1}
+                       for p, t in parameters],
+        "triton": triton.__version__,
+    }
+    with open(os.path.join(out, name + ".json"), "w") as f:
+        json.dump(description, f, indent=2)
+        f.write("\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--arch", type=int, choices=(80, 90), required=True)
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--only", nargs="*", default=None, help="names from the table; all of the architecture by default")
+    parser.add_argument("--list", action="store_true", help="print the names for the architecture and stop")
+    arguments = parser.parse_args()
+    names = [n for n, row in TABLE.items() if arguments.arch in row[5]]
+    if arguments.list:
+        print("\n".join(names))
+        return
+    for name in arguments.only or names:
+        if name not in names:
+            parser.error(f"no kernel '{name}' for sm_{arguments.arch}; there are: {', '.join(names)}")
+    os.makedirs(arguments.out, exist_ok=True)
+    for name in arguments.only or names:
+        compile_kernel(name, arguments.arch, arguments.out)
+
+
+if __name__ == "__main__":
+    main()
