@@ -1,0 +1,265 @@
+#include "frontend/emulator/device_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "sim/base/check.h"
+#include "sim/base/types.h"
+
+namespace heddle::emulator {
+namespace {
+
+constexpr uint64_t kFirstAddress = uint64_t{0x7}
+                                   << 40;  // far from 0, so that small integers are not addresses
+constexpr uint64_t kGuardBytes = 4096;
+constexpr uint64_t kKnownBytes = kPageBytes / 8;  // one bit per byte
+
+uint64_t AlignUp(uint64_t value, uint64_t alignment) { return CeilDiv(value, alignment) * alignment; }
+
+void SetBits(uint8_t* bits, uint64_t first, uint64_t count) {
+  for (uint64_t i = first; i < first + count; ++i) bits[i / 8] |= static_cast<uint8_t>(1u << (i % 8));
+}
+
+}  // namespace
+
+DeviceMemory::DeviceMemory() : tables_(kTables) {}
+
+DeviceMemory::~DeviceMemory() {
+  for (const auto& table : tables_) {
+    if (table == nullptr) continue;
+    for (Page& page : table->pages) delete[] page.data.load(std::memory_order_relaxed);
+  }
+}
+
+size_t DeviceMemory::FirstBufferEndingAfter(uint64_t address) const {
+  const auto it = std::partition_point(sorted_.begin(), sorted_.end(),
+                                       [&](const Buffer* buffer) { return buffer->end() <= address; });
+  return static_cast<size_t>(it - sorted_.begin());
+}
+
+const Buffer* DeviceMemory::Find(uint64_t address) const {
+  const size_t i = FirstBufferEndingAfter(address);
+  return i < sorted_.size() && sorted_[i]->address <= address ? sorted_[i] : nullptr;
+}
+
+DeviceMemory::Range DeviceMemory::RangeAround(uint64_t address) const {
+  const Buffer* buffer = Find(address);
+  return buffer == nullptr ? Range{} : Range{buffer->address, buffer->end()};
+}
+
+// The lowest gap at or above kFirstAddress. Buffers do not share pages, so that bounds are checked the fast
+// way.
+uint64_t DeviceMemory::ChooseAddress(uint64_t size_bytes) const {
+  uint64_t candidate = kFirstAddress;
+  for (const Buffer* buffer : sorted_) {
+    if (buffer->end() <= candidate) continue;
+    if (candidate + size_bytes + kGuardBytes <= buffer->address) break;
+    candidate = AlignUp(buffer->end() + kGuardBytes, kPageBytes);
+  }
+  return candidate;
+}
+
+Result<uint64_t> DeviceMemory::Allocate(BufferSpec spec) {
+  if (spec.size_bytes == 0) spec.size_bytes = 1;
+  constexpr uint64_t kSpace = uint64_t{1} << kVirtualAddressBits;
+  const auto fail = [&](std::string message) {
+    return Error{ExitCode::kTrace, "buffer " + spec.name, std::move(message),
+                 "give it another address or size"};
+  };
+  if (spec.size_bytes > kSpace / 2)
+    return fail(fmt::format("{} bytes are more than a GPU can address", spec.size_bytes));
+  const uint64_t address = spec.address != 0 ? spec.address : ChooseAddress(spec.size_bytes);
+  if (address >= kSpace || address + spec.size_bytes > kSpace)
+    return fail(
+        fmt::format("address 0x{:x} lies outside the {}-bit address space", address, kVirtualAddressBits));
+  const size_t at = FirstBufferEndingAfter(address);
+  if (at < sorted_.size() && sorted_[at]->address < address + spec.size_bytes)
+    return fail(fmt::format("[0x{:x}, 0x{:x}) overlaps buffer {}", address, address + spec.size_bytes,
+                            sorted_[at]->name));
+  owned_.push_back(std::make_unique<Buffer>(
+      Buffer{std::move(spec.name), address, spec.size_bytes, spec.known, std::move(spec.fill)}));
+  sorted_.insert(sorted_.begin() + static_cast<std::ptrdiff_t>(at), owned_.back().get());
+  AddToPages(*owned_.back());
+  return address;
+}
+
+void DeviceMemory::AddToPages(const Buffer& buffer) {
+  for (uint64_t at = buffer.address & ~(kPageBytes - 1); at < buffer.end(); at += kPageBytes) {
+    auto& table = tables_[at >> (kPageShift + kTableShift)];
+    if (table == nullptr) table = std::make_unique<Table>();
+    Page& page = *PageAt(at);
+    // A page that was touched before a second buffer moved in keeps its bytes and gets those of the new one.
+    uint8_t* data = page.data.load(std::memory_order_relaxed);
+    RecomputePage(at);
+    if (data == nullptr) continue;
+    std::vector<uint8_t> old(data, data + kPageBytes);
+    const uint64_t low = std::max(at, buffer.address), past = std::min(at + kPageBytes, buffer.end());
+    page.data.store(nullptr, std::memory_order_relaxed);
+    delete[] data;
+    materialised_bytes_ -= kPageBytes;
+    uint8_t* fresh = Materialise(at);
+    const uint64_t head = low - at, tail = past - at;
+    std::memcpy(fresh, old.data(), head);
+    std::memcpy(fresh + tail, old.data() + tail, kPageBytes - tail);
+  }
+}
+
+void DeviceMemory::RecomputePage(uint64_t page_address) {
+  Page& page = *PageAt(page_address);
+  page.begin = page.end = page.buffers = 0;
+  page.unknown = false;
+  for (size_t i = FirstBufferEndingAfter(page_address);
+       i < sorted_.size() && sorted_[i]->address < page_address + kPageBytes; ++i) {
+    const Buffer& buffer = *sorted_[i];
+    if (page.buffers++ == 0) {
+      page.begin = static_cast<uint32_t>(std::max(buffer.address, page_address) - page_address);
+      page.end = static_cast<uint32_t>(std::min(buffer.end(), page_address + kPageBytes) - page_address);
+    } else {
+      page.begin = page.end = 0;  // every access takes the slow way
+    }
+    page.unknown |= !buffer.known;
+  }
+}
+
+void DeviceMemory::Free(uint64_t address) {
+  const size_t i = FirstBufferEndingAfter(address);
+  if (i >= sorted_.size() || sorted_[i]->address != address) return;
+  const Buffer* buffer = sorted_[i];
+  sorted_.erase(sorted_.begin() + static_cast<std::ptrdiff_t>(i));
+  for (uint64_t at = address & ~(kPageBytes - 1); at < buffer->end(); at += kPageBytes) {
+    Page& page = *PageAt(at);
+    RecomputePage(at);
+    if (page.buffers != 0) continue;
+    if (uint8_t* data = page.data.exchange(nullptr)) {
+      delete[] data;
+      materialised_bytes_ -= kPageBytes;
+    }
+    page.stale = false;
+  }
+  std::erase_if(owned_, [&](const auto& owned) { return owned.get() == buffer; });
+}
+
+uint8_t* DeviceMemory::Materialise(uint64_t address) {
+  Page& page = *PageAt(address);
+  const std::lock_guard lock(materialise_mutex_);
+  if (uint8_t* data = page.data.load(std::memory_order_relaxed)) return data;
+  const uint64_t page_address = address & ~(kPageBytes - 1);
+  const uint64_t bytes = kPageBytes + (page.unknown ? kKnownBytes : 0);
+  auto data = std::make_unique<uint8_t[]>(bytes);
+  for (size_t i = FirstBufferEndingAfter(page_address);
+       i < sorted_.size() && sorted_[i]->address < page_address + kPageBytes; ++i) {
+    const Buffer& buffer = *sorted_[i];
+    const uint64_t low = std::max(buffer.address, page_address);
+    const uint64_t past = std::min(buffer.end(), page_address + kPageBytes);
+    if (buffer.fill)
+      buffer.fill(low - buffer.address,
+                  std::as_writable_bytes(std::span(data.get() + (low - page_address), past - low)));
+    if (page.unknown && buffer.known) SetBits(data.get() + kPageBytes, low - page_address, past - low);
+  }
+  materialised_bytes_ += kPageBytes;
+  uint8_t* raw = data.release();
+  page.data.store(raw, std::memory_order_release);
+  return raw;
+}
+
+uint8_t* DeviceMemory::LocateSlow(uint64_t address, uint32_t bytes) {
+  const Buffer* buffer = Find(address);
+  if (buffer == nullptr || address + bytes > buffer->end()) return nullptr;
+  uint8_t* data = PageAt(address)->data.load(std::memory_order_acquire);
+  if (data == nullptr) data = Materialise(address);
+  return data + (address & (kPageBytes - 1));
+}
+
+bool DeviceMemory::IsKnown(uint64_t address, uint32_t bytes) const {
+  const Page* page = PageAt(address);
+  if (page == nullptr || !page->unknown) return true;
+  const uint8_t* data = page->data.load(std::memory_order_acquire);
+  if (data == nullptr) {
+    const Buffer* buffer = Find(address);
+    return buffer == nullptr || buffer->known;
+  }
+  const uint64_t first = address & (kPageBytes - 1);
+  for (uint64_t i = first; i < first + bytes; ++i)
+    if (!(data[kPageBytes + i / 8] >> (i % 8) & 1)) return false;
+  return true;
+}
+
+void DeviceMemory::MarkStale(uint64_t address) {
+  if (Page* page = PageAt(address)) {
+    page->stale.store(true, std::memory_order_relaxed);
+    any_stale_.store(true, std::memory_order_relaxed);
+  }
+}
+
+bool DeviceMemory::IsStale(uint64_t address) const {
+  const Page* page = PageAt(address);
+  return page != nullptr && page->stale.load(std::memory_order_relaxed);
+}
+
+void DeviceMemory::Store(uint64_t address, const uint8_t* data, uint32_t bytes) {
+  uint8_t* at = Locate(address, bytes);
+  if (at == nullptr) return;
+  std::memcpy(at, data, bytes);
+  const Page* page = PageAt(address);
+  if (page->unknown) [[unlikely]] {
+    const uint64_t offset = address & (kPageBytes - 1);
+    SetBits(page->data.load(std::memory_order_relaxed) + kPageBytes, offset, bytes);
+  }
+}
+
+template <typename Visit>
+Status DeviceMemory::ForEachPiece(uint64_t address, uint64_t bytes, Visit visit) {
+  for (uint64_t done = 0; done < bytes;) {
+    const uint64_t at = address + done;
+    const Buffer* buffer = Find(at);
+    if (buffer == nullptr)
+      return Error{ExitCode::kTrace, fmt::format("device address 0x{:x}", at), "no buffer holds this byte",
+                   ""};
+    const uint64_t page_end = (at | (kPageBytes - 1)) + 1;
+    const uint64_t piece = std::min({bytes - done, buffer->end() - at, page_end - at});
+    visit(done, at, static_cast<uint32_t>(piece));
+    done += piece;
+  }
+  return Ok();
+}
+
+Status DeviceMemory::Read(uint64_t address, std::span<std::byte> out) {
+  return ForEachPiece(address, out.size(), [&](uint64_t done, uint64_t at, uint32_t piece) {
+    std::memcpy(out.data() + done, Locate(at, piece), piece);
+  });
+}
+
+Status DeviceMemory::Write(uint64_t address, std::span<const std::byte> bytes) {
+  return ForEachPiece(address, bytes.size(), [&](uint64_t done, uint64_t at, uint32_t piece) {
+    Store(at, reinterpret_cast<const uint8_t*>(bytes.data() + done), piece);
+  });
+}
+
+StorePort& DeviceMemory::PortOfSm(uint32_t sm) {
+  const std::lock_guard lock(ports_mutex_);
+  if (ports_.size() <= sm) ports_.resize(sm + 1);
+  if (ports_[sm] == nullptr) ports_[sm] = std::make_unique<StorePort>();
+  return *ports_[sm];
+}
+
+void DeviceMemory::PublishStores() {
+  publish_order_.clear();
+  for (uint32_t sm = 0; sm < ports_.size(); ++sm) {
+    if (ports_[sm] == nullptr) continue;
+    const auto& records = ports_[sm]->records();
+    for (uint32_t i = 0; i < records.size(); ++i) publish_order_.push_back({records[i].cycle, sm, i});
+  }
+  if (publish_order_.empty()) return;
+  if (!std::is_sorted(publish_order_.begin(), publish_order_.end()))
+    std::sort(publish_order_.begin(), publish_order_.end());
+  for (const StorePort::Key& key : publish_order_) {
+    const StorePort::Record& record = ports_[key.sm]->records()[key.sequence];
+    Store(record.address, record.data.data(), record.bytes);
+  }
+  for (const auto& port : ports_)
+    if (port != nullptr) port->Clear();
+}
+
+}  // namespace heddle::emulator

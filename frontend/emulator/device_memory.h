@@ -1,0 +1,158 @@
+// The emulated device memory: one 64-bit address space of buffers whose pages come into being when they are
+// touched.
+//
+// A buffer's contents may be a rule (FillFunction): a page is generated when it is first read or written, so
+// that a run which only needs addresses never pays for gigabytes of data. What lies between buffers is not
+// memory: accesses are checked against buffer bounds to the byte and reported, never performed.
+//
+// Threads: during a window every SM reads the image and writes through its own StorePort; nobody writes the
+// image. Between windows one thread calls PublishStores, and slices perform atomics through Locate on
+// addresses of their own.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/emulator/store_port.h"
+#include "sim/base/result.h"
+#include "sim/isa/memory_image.h"
+
+namespace heddle::emulator {
+
+inline constexpr uint32_t kPageShift = 16;
+inline constexpr uint64_t kPageBytes = uint64_t{1} << kPageShift;
+inline constexpr uint32_t kVirtualAddressBits = 49;  // of unified addressing on every GPU since Pascal
+
+// Writes the contents of bytes [offset, offset + out.size()) of the buffer into `out`. Called from several
+// threads for different ranges; offset is a multiple of kPageBytes from the start of the buffer's first page,
+// or 0.
+using FillFunction = std::function<void(uint64_t offset, std::span<std::byte> out)>;
+
+struct BufferSpec {
+  std::string name;
+  uint64_t size_bytes = 0;
+  uint64_t address = 0;         // 0: chosen: starts a page, with a guard gap behind it
+  bool known = true;            // false: contents were not given; reads of bytes never written are reported
+  FillFunction fill = nullptr;  // none: zeros
+};
+
+struct Buffer {
+  std::string name;
+  uint64_t address = 0;
+  uint64_t size_bytes = 0;
+  bool known = true;
+  FillFunction fill;
+
+  uint64_t end() const { return address + size_bytes; }
+};
+
+class DeviceMemory final : public isa::MemoryImage {
+ public:
+  DeviceMemory();
+  ~DeviceMemory() override;
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  // Returns the buffer's address. Fails when the range overlaps another buffer or leaves the address space.
+  // Not to be called while SMs run.
+  Result<uint64_t> Allocate(BufferSpec spec);
+  // Forgets a buffer and its pages. Not to be called while SMs run.
+  void Free(uint64_t address);
+
+  // The buffer that contains the byte, or nullptr.
+  const Buffer* Find(uint64_t address) const;
+
+  // Copies between host and device; an Error names the first byte outside a buffer.
+  Status Read(uint64_t address, std::span<std::byte> out);
+  Status Write(uint64_t address, std::span<const std::byte> bytes);
+
+  // The bytes themselves, or nullptr when any of them lies outside a buffer. An access must not cross a page.
+  uint8_t* Locate(uint64_t address, uint32_t bytes) {
+    const Page* page = PageAt(address);
+    if (page == nullptr) return nullptr;
+    const auto offset = static_cast<uint32_t>(address & (kPageBytes - 1));
+    if (offset < page->begin || offset + bytes > page->end) return LocateSlow(address, bytes);
+    uint8_t* data = page->data.load(std::memory_order_acquire);
+    return data != nullptr ? data + offset : Materialise(address) + offset;
+  }
+
+  // The range of the buffer around `address` ({0, 0} when there is none), for callers that check many
+  // addresses.
+  struct Range {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    bool contains(uint64_t low, uint64_t past) const { return low >= begin && past <= end; }
+  };
+  Range RangeAround(uint64_t address) const;
+
+  // False when bytes of a buffer of unknown contents are touched that nobody has written.
+  bool IsKnown(uint64_t address, uint32_t bytes) const;
+
+  // Skeleton runs leave out stores whose data nobody computed. A later read of such a buffer that steers
+  // something would be wrong; it is found by this mark.
+  void MarkStale(uint64_t address);
+  bool IsStale(uint64_t address) const;
+  bool AnyStale() const { return any_stale_.load(std::memory_order_relaxed); }
+
+  // Applies a store at once.
+  void Store(uint64_t address, const uint8_t* data, uint32_t bytes);
+
+  // The stores of one SM that others cannot see yet. The same object for the same SM, whatever the launch.
+  StorePort& PortOfSm(uint32_t sm);
+  void PublishStores() override;
+
+  uint64_t MaterialisedBytes() const { return materialised_bytes_.load(std::memory_order_relaxed); }
+  const std::vector<const Buffer*>& buffers() const { return sorted_; }
+
+ private:
+  // Bytes [begin, end) of the page belong to one buffer; a page with parts of several is looked up.
+  struct Page {
+    std::atomic<uint8_t*> data{nullptr};
+    uint32_t begin = 0;
+    uint32_t end = 0;
+    uint32_t buffers = 0;  // that have bytes in the page
+    bool unknown = false;  // at least one of them has unknown contents: data is followed by a bit per byte
+    std::atomic<bool> stale{false};
+  };
+  static constexpr uint32_t kTableShift = 15;  // log2 of the pages of one second-level table
+  static constexpr uint32_t kTables = 1u << (kVirtualAddressBits - kPageShift - kTableShift);
+  struct Table {
+    std::array<Page, 1u << kTableShift> pages;
+  };
+
+  const Page* PageAt(uint64_t address) const {
+    if (address >> kVirtualAddressBits) return nullptr;
+    const Table* table = tables_[address >> (kPageShift + kTableShift)].get();
+    return table == nullptr ? nullptr : &table->pages[(address >> kPageShift) & ((1u << kTableShift) - 1)];
+  }
+  Page* PageAt(uint64_t address) { return const_cast<Page*>(std::as_const(*this).PageAt(address)); }
+  uint8_t* LocateSlow(uint64_t address, uint32_t bytes);
+  uint8_t* Materialise(uint64_t address);  // start of the page's data
+  size_t FirstBufferEndingAfter(uint64_t address) const;
+  uint64_t ChooseAddress(uint64_t size_bytes) const;
+  void AddToPages(const Buffer& buffer);
+  void RecomputePage(uint64_t page_address);
+  template <typename Visit>
+  Status ForEachPiece(uint64_t address, uint64_t bytes, Visit visit);
+
+  std::vector<std::unique_ptr<Table>> tables_;
+  std::vector<std::unique_ptr<Buffer>> owned_;
+  std::vector<const Buffer*> sorted_;  // by address
+  std::mutex materialise_mutex_;
+  std::atomic<uint64_t> materialised_bytes_{0};
+  std::atomic<bool> any_stale_{false};
+  std::mutex ports_mutex_;
+  std::vector<std::unique_ptr<StorePort>> ports_;  // by SM; may hold nullptr
+  std::vector<StorePort::Key> publish_order_;
+};
+
+}  // namespace heddle::emulator
