@@ -1,0 +1,79 @@
+// Reservation of a shared resource: a port, a data array, a bank, a DRAM channel.
+//
+// Time is cut into buckets of 2^k cycles. Each bucket offers the same number of units (bytes, operations) and
+// a reservation takes them from the first buckets, from a given cycle on, that have any left. Unlike one
+// "next free" time, a reservation far ahead does not block the gap before it: replies and far hops come in
+// any order, and what they get depends little on the order in which they ask.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/types.h"
+
+namespace heddle::engine {
+
+class Calendar {
+ public:
+  // Units are fixed-point: a capacity of 17.16 bytes a cycle is kept to 1/1024.
+  static constexpr uint32_t kUnitScale = 1024;
+
+  // `per_cycle`: capacity, at least 1/64. `bucket_cycles`: a power of two, up to 1024.
+  explicit Calendar(double per_cycle, uint32_t bucket_cycles = 4);
+
+  // No later reservation will ask for a cycle before `cycle`: older buckets are recycled.
+  void AdvanceTo(Cycle cycle) {
+    if ((cycle >> shift_) > base_) Recycle(cycle >> shift_);
+  }
+
+  // Takes `amount` whole units from `from` on; returns the cycle at which the last of them is through: with
+  // nothing in the way ceil(from + amount / per_cycle), with others queued behind them. `from` is not before
+  // the last AdvanceTo.
+  Cycle Reserve(Cycle from, uint32_t amount) {
+    const uint64_t bucket = from >> shift_;
+    const uint64_t need = uint64_t{amount} * kUnitScale;
+    // Fast path: it fits into the bucket of `from`, behind what was taken there.
+    if (bucket - base_ < used_.size()) [[likely]] {
+      uint32_t& used = used_[bucket & mask_];
+      const uint64_t left_cycles = ((bucket + 1) << shift_) - from;
+      if (used + need <= capacity_ && need <= left_cycles * per_cycle_) {
+        used += static_cast<uint32_t>(need);
+        if (used == capacity_) MarkFull(bucket);
+        end_ = std::max(end_, bucket + 1);
+        return std::max(from + CeilCycles(need), (bucket << shift_) + CeilCycles(used));
+      }
+    }
+    return ReserveSlow(from, need);
+  }
+
+  double per_cycle() const { return static_cast<double>(per_cycle_) / kUnitScale; }
+
+  // Forgets every reservation; time may start again at 0.
+  void Reset();
+
+ private:
+  // units / per_cycle_, rounded up, by the reciprocal and a correction: this is asked ten times a request.
+  Cycle CeilCycles(uint64_t units) const {
+    uint64_t quotient = static_cast<uint64_t>((static_cast<unsigned __int128>(units) * reciprocal_) >> 64);
+    while (quotient * per_cycle_ < units) ++quotient;
+    return quotient;
+  }
+  void MarkFull(uint64_t bucket) { full_[(bucket & mask_) >> 6] |= uint64_t{1} << (bucket & 63); }
+  uint64_t NextNotFull(uint64_t bucket) const;
+  void Recycle(uint64_t new_base);
+  void Grow(uint64_t bucket);
+  Cycle ReserveSlow(Cycle from, uint64_t need);
+
+  uint32_t shift_;
+  uint64_t per_cycle_;   // in 1/kUnitScale
+  uint64_t reciprocal_;  // floor(2^64 / per_cycle_) or less: quotients are never too large
+  uint32_t capacity_;    // of a bucket
+  uint64_t base_ = 0;    // first bucket that can still be asked for
+  uint64_t end_ = 0;     // beyond the last bucket that was ever touched
+  uint64_t mask_;
+  std::vector<uint32_t> used_;  // ring, by bucket & mask_
+  std::vector<uint64_t> full_;  // one bit a bucket
+};
+
+}  // namespace heddle::engine
