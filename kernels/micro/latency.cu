@@ -1,17 +1,22 @@
 // Micro kernels that measure one latency each: a dependent chain, timed with the SM's clock.
 #include <cstdint>
 
-// Follows `steps` links of a chain of byte offsets: chain[p / 8] is the next offset. One thread. out = {last
-// offset, cycles}.
-extern "C" __global__ void pointer_chase(uint64_t* out, const uint64_t* chain, int steps) {
+// chain[i] = byte offset of element (i + stride) % n: what pointer_chase walks.
+extern "C" __global__ void link_chain(uint64_t* chain, uint32_t n, uint32_t stride) {
+  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) chain[i] = static_cast<uint64_t>((i + stride) % n) * sizeof(uint64_t);
+}
+
+// Follows `steps` links from element 0. One thread. *last = the last offset, *cycles = the cycles for all steps.
+extern "C" __global__ void pointer_chase(uint64_t* last, int64_t* cycles, const uint64_t* chain, int steps) {
   const auto* base = reinterpret_cast<const char*>(chain);
   uint64_t offset = 0;
   const int64_t start = clock64();
 #pragma unroll 8
   for (int i = 0; i < steps; ++i) offset = *reinterpret_cast<const volatile uint64_t*>(base + offset);
   const int64_t end = clock64();
-  out[0] = offset;
-  out[1] = static_cast<uint64_t>(end - start);
+  *last = offset;
+  *cycles = end - start;
 }
 
 // x = x * a + b, `steps` (a multiple of 64) times in one dependent chain a thread.

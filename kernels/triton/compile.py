@@ -3,8 +3,8 @@
 
 usage: compile.py --arch 80|90 --out DIR [--only NAME ...] [--list]
 
-Writes DIR/NAME.cubin and DIR/NAME.json: the kernel's symbol, warps, shared memory, and its parameters in launch order with
-what the compiler assumed about them. A launch must respect those assumptions. Two more pointers (global and profile scratch)
+Writes DIR/NAME.cubin and DIR/NAME.json: the kernel's symbol, warps and shared memory under the keys of Triton's own metadata,
+and its parameters in launch order with what the compiler assumed about them. A launch must respect those assumptions. Two more pointers (global and profile scratch)
 follow the listed parameters; they may be null.
 """
 
@@ -47,14 +47,16 @@ TABLE = {
                                {"HEAD_DIM": 128, "BLOCK_M": 128, "BLOCK_N": 64, "CAUSAL": True}, 8, 3, (80,)),
     "fused_moe": (kernels.fused_moe,
                   [("c_ptr", BF16), ("a_ptr", BF16), ("b_ptr", BF16), ("weights_ptr", "*fp32:16"),
-                   ("sorted_slots_ptr", "*i32:16"), ("expert_ids_ptr", "*i32:16"), ("slots", "i32"),
-                   ("padded_slots", "i32:16"), ("n", "i32:16"), ("k", "i32:16")],
+                   ("sorted_slots_ptr", "*i32:16"), ("expert_ids_ptr", "*i32:16"), ("padded_slots_ptr", "*i32:16"),
+                   ("slots", "i32"), ("n", "i32:16"), ("k", "i32:16")],
                   {"TOP_K": 2, "BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 64}, 4, 3, (80,)),
     "paged_decode": (kernels.paged_decode,
                      [("partial_ptr", "*fp32:16"), ("lse_ptr", "*fp32:16"), ("q_ptr", BF16), ("k_cache_ptr", BF16),
                       ("v_cache_ptr", BF16), ("block_table_ptr", "*i32:16"), ("lengths_ptr", "*i32:16"), ("scale", "fp32"),
                       ("table_stride", "i32"), ("kv_heads", "i32")],
                      {"GROUP": 4, "HEAD_DIM": 128, "PAGE": 16, "BLOCK_N": 32, "SPLITS": 4}, 4, 2, (80, 90)),
+    "paged_decode_merge": (kernels.paged_decode_merge, [("out_ptr", BF16), ("partial_ptr", "*fp32:16"), ("lse_ptr", "*fp32:16")],
+                           {"HEAD_DIM": 128, "SPLITS": 4}, 4, 1, (80, 90)),
 }
 
 
@@ -71,8 +73,9 @@ def compile_kernel(name, arch, out):
         "name": metadata.name,
         "arch": arch,
         "num_warps": metadata.num_warps,
-        "shared_bytes": metadata.shared,
-        "global_scratch_bytes": metadata.global_scratch_size,
+        "num_ctas": metadata.num_ctas,
+        "shared": metadata.shared,
+        "global_scratch_size": metadata.global_scratch_size,
         "constants": constants,
         "parameters": [{"name": p, "type": t.split(":")[0], "divisible_by": 16 if t.endswith(":16") else 1}
                        for p, t in parameters],

@@ -133,18 +133,19 @@ def flash_attention(out_ptr, q_ptr, k_ptr, v_ptr, scale, length, HEAD_DIM: tl.co
 
 
 @triton.jit
-def fused_moe(c_ptr, a_ptr, b_ptr, weights_ptr, sorted_slots_ptr, expert_ids_ptr, slots, padded_slots, n, k,
+def fused_moe(c_ptr, a_ptr, b_ptr, weights_ptr, sorted_slots_ptr, expert_ids_ptr, padded_slots_ptr, slots, n, k,
               TOP_K: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
     """The grouped GEMM of a mixture-of-experts layer: c[s, :] = weights[s] * a[s // TOP_K, :] @ b[expert of s].T
 
     a [tokens, k], b [experts, n, k], c [slots, n]. Slots (token, choice) are sorted by expert and padded to blocks of BLOCK_M;
-    padding has slot numbers >= slots. expert_ids [padded_slots / BLOCK_M]. Grid: padded_slots / BLOCK_M * cdiv(n, BLOCK_N).
+    padding has slot numbers >= slots. expert_ids has one entry a block, *padded_slots says how many slots there are with the
+    padding. Grid: at least padded_slots / BLOCK_M * cdiv(n, BLOCK_N).
     """
     pid = tl.program_id(0)
     tiles_n = tl.cdiv(n, BLOCK_N)
     pid_m = pid // tiles_n
     pid_n = pid % tiles_n
-    if pid_m * BLOCK_M >= padded_slots:
+    if pid_m * BLOCK_M >= tl.load(padded_slots_ptr):
         return
     slot = tl.load(sorted_slots_ptr + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))
     real = slot < slots
@@ -212,3 +213,19 @@ def paged_decode(partial_ptr, lse_ptr, q_ptr, k_cache_ptr, v_cache_ptr, block_ta
     empty = start >= end
     tl.store(partial_ptr + out * HEAD_DIM + offsets_d, tl.where(empty, 0.0, accumulator / total))
     tl.store(lse_ptr + out, tl.where(empty, -float("inf"), maximum + tl.log2(total)))
+
+
+@triton.jit
+def paged_decode_merge(out_ptr, partial_ptr, lse_ptr, HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr):
+    """Second stage of split-KV decode: out [rows, HEAD_DIM] from partial [rows, SPLITS, HEAD_DIM] and lse [rows, SPLITS].
+
+    A row is a (sequence, head); at least one of its splits is not empty. Grid: rows.
+    """
+    row = tl.program_id(0)
+    splits = tl.arange(0, SPLITS)
+    offsets_d = tl.arange(0, HEAD_DIM)
+    lse = tl.load(lse_ptr + row * SPLITS + splits)
+    weight = tl.exp2(lse - tl.max(lse, 0))
+    partial = tl.load(partial_ptr + (row * SPLITS + splits)[:, None] * HEAD_DIM + offsets_d[None, :])
+    out = tl.sum(partial * weight[:, None], 0) / tl.sum(weight, 0)
+    tl.store(out_ptr + row * HEAD_DIM + offsets_d, out.to(out_ptr.dtype.element_ty))
