@@ -14,12 +14,11 @@ namespace heddle::sm {
 
 // How an instruction's results come about.
 enum class TimingClass : uint8_t {
-  kFixed,       // after a fixed number of cycles; consumers are held back by stall counts
-  kVariable,    // decrements its barriers a fixed time after its pipe took it
-  kShared,      // shared memory: LDS, STS, LDSM, STSM, ATOMS
-  kGlobal,      // global, local or generic memory
+  kFixed,       // operands are read in a fixed window, results come a fixed number of cycles later
+  kVariable,    // the same, but operands are read when ports are free; consumers wait on barriers
+  kMioOnly,     // through the memory queue and the LSU without an address: SHFL, ...
+  kMemory,      // addresses from Execute: global, local, shared, generic, constant
   kAsyncCopy,   // LDGSTS
-  kConstant,    // LDC: constant cache behind the MIO
   kDepbar,      // DEPBAR.LE SBx, n
   kGroup,       // LDGDEPBAR: closes a group of asynchronous copies
   kFence,       // MEMBAR
@@ -27,11 +26,11 @@ enum class TimingClass : uint8_t {
   kControl,     // branches, barriers, EXIT, NANOSLEEP: what Execute says
 };
 
-// Structural resources that an issue needs. Each has a time at which it is next free, per sub-core.
+// What an issue needs free. Each port of a sub-core has a time at which it is next free.
 enum class IssuePort : uint8_t {
   kAlu,
   kFma,
-  kFmaHeavy,
+  kFmaHeavy,  // integer multiply-adds: the heavy half of FMA, and FMA itself
   kFp16,
   kFp64,
   kXu,
@@ -40,28 +39,27 @@ enum class IssuePort : uint8_t {
   kCbu,
   kAdu,
   kMio,     // the memory queue of the sub-core has room
-  kGlobal,  // and L1 can take another miss
+  kGlobal,  // it has, and L1 can take another miss
   kNone,
 };
 inline constexpr int kIssuePortCount = static_cast<int>(IssuePort::kNone) + 1;
 
 enum InstructionFlag : uint16_t {
-  kYield = 1 << 0,          // another warp is preferred in the next cycle
-  kReadsConstant = 1 << 1,  // an operand c[bank][immediate]: constant_offset, constant_bank
-  kHasReuse = 1 << 2,
-  kLongScoreboard = 1 << 3,  // consumers wait for L1 or beyond
-  kStore = 1 << 4,           // needs an acknowledgement before a fence passes
-  kUniformAddress = 1 << 5,  // the address comes from a uniform register
-  kCountedBarrier = 1 << 6,  // its write barrier is one that a DEPBAR.LE with n > 0 waits for
-  kSystemScope = 1 << 7,     // MEMBAR.SYS
-  kCtaScope = 1 << 8,        // MEMBAR.CTA
-  kUncertainDistance = 1 << 9,
+  kYield = 1 << 0,           // the warp lets another one issue in the next cycle
+  kReadsConstant = 1 << 1,   // an operand c[bank][immediate]
+  kLongScoreboard = 1 << 2,  // its consumers wait for L1 or beyond
+  kCtaScope = 1 << 4,        // MEMBAR.CTA
+  kSystemScope = 1 << 5,     // MEMBAR.SYS
+  kSharedPipe = 1 << 6,      // the pipe serves all sub-cores
 };
+
+inline constexpr uint32_t kMaxRegisterBanks = 4;
+inline constexpr int kOperandSlots = 3;
 
 struct alignas(32) InstructionTiming {
   TimingClass timing_class = TimingClass::kFixed;
   IssuePort port = IssuePort::kNone;
-  uint8_t stall_cycles = 1;
+  uint8_t stall_cycles = 1;  // to the warp's next issue, yield included
   uint8_t wait_mask = 0;
   uint8_t write_barrier = isa::kNoBarrier;
   uint8_t read_barrier = isa::kNoBarrier;
@@ -71,24 +69,41 @@ struct alignas(32) InstructionTiming {
   uint16_t source_release_cycles = 0;  // issue to the release of the sources
   uint16_t constant_offset = 0;        // byte offset in the bank
   uint8_t constant_bank = 0;
-  uint8_t depbar_count = 0;                    // n of DEPBAR.LE; its barrier in write_barrier
-  uint8_t depbar_zero_mask = 0;                // {5,4,3} of DEPBAR: barriers that must be 0
-  uint8_t reads_per_bank[2] = {0, 0};          // register reads, reuse cache not counted
-  uint8_t slot_register[3] = {255, 255, 255};  // operand slots that the reuse cache serves; 255: none
-  uint8_t reuse = 0;                           // bit i: keep the register of slot i
-  uint8_t reserved = 0;
+  uint8_t depbar_barrier = isa::kNoBarrier;  // x and n of DEPBAR.LE SBx, n
+  uint8_t depbar_count = 0;
+  uint8_t reuse = 0;  // bit i: keep the register of slot i
+  std::array<uint8_t, kOperandSlots> slot_register{255, 255,
+                                                   255};  // operand slots of the reuse cache; 255: none
+  uint8_t dependence_class = 0;                      // producer class (low nibble), consumer class (high)
+  std::array<uint16_t, kOperandSlots> slot_reads{};  // reads of each slot, a nibble for each bank
+  uint16_t other_reads = 0;                          // reads outside the slots, likewise
 };
 static_assert(sizeof(InstructionTiming) == 32);
+
+// Latencies from a producer class to a consumer class (hazards.h); only used where registers are tracked.
+inline constexpr int kProducerClasses = 12;  // config::DependenceClass; 0: no fixed-latency result
+inline constexpr int kConsumerClasses = 7;
+using DependenceTable = std::array<std::array<uint8_t, kConsumerClasses>, kProducerClasses>;
 
 struct KernelTiming {
   std::vector<InstructionTiming> instructions;  // by index, as in isa::KernelCode
   std::vector<uint32_t> tensor_ops;             // by index: multiply-adds times two of a matrix instruction
   uint8_t counted_barriers = 0;                 // barriers named by a DEPBAR.LE with n > 0
-  bool interlocked = false;  // registers are tracked: the machine is slower than the cubin assumes
+  bool has_async_copies = false;
   uint64_t code_address = 0;
   std::array<uint64_t, 5> constant_bank_address{};
-  std::vector<uint16_t> register_lists;  // interlocked: see RegisterListOf
-  std::vector<uint32_t> register_list_start;
+
+  // Instructions that stall counts alone would let read a register before this machine has written it, and
+  // whether registers are therefore tracked (always so when the machine's dependence mode is not
+  // control_bits).
+  uint32_t early_reads = 0;
+  bool tracks_registers = false;
+  bool ignores_stall_counts = false;
+  DependenceTable dependences{};
+  // With tracks_registers: what instruction i reads lies in register_lists[list_start[2i] .. list_start[2i +
+  // 1]), what it writes in [list_start[2i + 1] .. list_start[2i + 2]). Numbers as in hazards.h.
+  std::vector<uint16_t> register_lists;
+  std::vector<uint32_t> list_start;
 };
 
 // Takes the control bits of `code` and the latencies of `gpu`.

@@ -1,0 +1,22 @@
+// The rate and latency of matrix instructions, by shape and type.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/config/gpu_description.h"
+#include "sim/isa/instruction.h"
+
+namespace heddle::sm {
+
+struct TensorTiming {
+  double interval_cycles = 0;
+  uint32_t latency_cycles = 0;
+  uint32_t ops = 0;  // multiply-adds times two, of the dense shape
+};
+
+// Of HMMA, IMMA, DMMA, BMMA and QMMA. An exact entry of sm.tensor (op, shape, type, accumulator, sparsity)
+// wins, then one without a type; else the nearest entry of the same op, or of HMMA, is scaled by
+// multiply-adds and operand bits.
+TensorTiming TensorTimingOf(const config::Gpu& gpu, const isa::Instruction& instruction);
+
+}  // namespace heddle::sm
