@@ -1,0 +1,16 @@
+// What the rules in gpu.proto demand of a description, and what its numbers demand of each other.
+// Private to sim/config.
+#pragma once
+
+#include "sim/config/draft.h"
+#include "sim/config/gpu_description.h"
+
+namespace heddle::config {
+
+// Presence, ranges, powers of two, duplicate keys: everything that rules say of single fields.
+void CheckRules(Draft* draft);
+
+// Relations between fields, for those that are not broken already. `gpu` is the draft's message as plain structs.
+void CheckRelations(const Gpu& gpu, Draft* draft);
+
+}  // namespace heddle::config
