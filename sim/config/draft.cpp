@@ -7,7 +7,8 @@
 namespace heddle::config {
 namespace {
 
-// The path of the enclosing message: "sm.operations[3].op" -> "sm.operations[3]" -> "sm.operations" -> "sm" -> "".
+// The path of the enclosing message: "sm.operations[3].op" -> "sm.operations[3]" -> "sm.operations" -> "sm"
+// -> "".
 std::string Parent(const std::string& path) {
   const size_t end = path.find_last_of(".[");
   return end == std::string::npos ? "" : path.substr(0, end);
@@ -21,7 +22,9 @@ bool Within(std::string_view path, std::string_view outer) {
 
 }  // namespace
 
-std::string Location::ToString() const { return line == 0 ? file : fmt::format("{}:{}:{}", file, line, column); }
+std::string Location::ToString() const {
+  return line == 0 ? file : fmt::format("{}:{}:{}", file, line, column);
+}
 
 std::string Join(const std::string& path, std::string_view name) {
   return path.empty() ? std::string(name) : path + "." + std::string(name);
@@ -62,7 +65,8 @@ bool Draft::IsBroken(const std::string& path) const {
 std::string Draft::FaultsToString() const {
   constexpr size_t kMostShown = 100;
   auto sorted = faults_;
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   std::string out;
   for (size_t i = 0; i < std::min(sorted.size(), kMostShown); ++i) {
     if (i > 0) out += '\n';

@@ -39,7 +39,9 @@ class Draft {
   void ForgetElements(const std::string& path);
 
   // A fault of the field at `path`; it counts as broken from now on and is not reported as missing as well.
-  void Report(const std::string& path, const std::string& message) { ReportAt(LocationOf(path), path, message); }
+  void Report(const std::string& path, const std::string& message) {
+    ReportAt(LocationOf(path), path, message);
+  }
   void ReportAt(const Location& location, const std::string& path, const std::string& message);
   // The text cannot be read on: whatever else was found before may be a consequence, and is dropped.
   void ReportSyntaxError(const Location& location, const std::string& message);

@@ -28,8 +28,8 @@ constexpr std::string_view kSuffix = ".textproto";
 
 struct Source {
   std::string text;
-  std::string file;                // as it stands in messages
-  std::optional<std::string> stem; // what `name` must be; none for text without a file
+  std::string file;                 // as it stands in messages
+  std::optional<std::string> stem;  // what `name` must be; none for text without a file
 };
 
 Error ConfigurationError(std::string place, std::string message, std::string next_step) {
@@ -40,7 +40,8 @@ Result<Source> ReadSource(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   if (!in.good() && !in.eof()) {
-    return ConfigurationError(path.string(), "cannot be read", "`heddle arch list` shows the descriptions there are");
+    return ConfigurationError(path.string(), "cannot be read",
+                              "`heddle arch list` shows the descriptions there are");
   }
   return Source{std::move(text), path.string(), path.stem().string()};
 }
@@ -54,9 +55,10 @@ Result<Source> FindSource(std::string_view name_or_path) {
     if (arch.name == name_or_path) return ReadSource(arch.path);
     names.push_back(arch.name);
   }
-  return ConfigurationError("", fmt::format("no machine description is named \"{}\"{}", name_or_path,
-                                            DidYouMean(name_or_path, names)),
-                            "`heddle arch list` shows the descriptions there are");
+  return ConfigurationError(
+      "",
+      fmt::format("no machine description is named \"{}\"{}", name_or_path, DidYouMean(name_or_path, names)),
+      "`heddle arch list` shows the descriptions there are");
 }
 
 Error Failure(const Draft& draft) {
@@ -82,7 +84,8 @@ Result<Draft> ReadWithBase(const Source& source) {
                                 inherited.gpu.base()));
   }
   inherited.SetLocation("", {source.file, 0, 0});
-  if (!draft.gpu.has_name()) inherited.Report("name", "missing: a description that inherits has a name of its own");
+  if (!draft.gpu.has_name())
+    inherited.Report("name", "missing: a description that inherits has a name of its own");
   ParseText(source.text, source.file, &inherited);
   return inherited;
 }
@@ -95,13 +98,15 @@ void SpreadSms(Draft* draft) {
   pb::Gpu& gpu = draft->gpu;
   if (gpu.sms_per_gpc_size() > 0) return;
   const uint32_t per_tpc = gpu.sm().sms_per_tpc(), gpcs = gpu.gpc_count(), tpcs = gpu.sm().count() / per_tpc;
-  for (uint32_t i = 0; i < gpcs; ++i) gpu.add_sms_per_gpc((tpcs / gpcs + (i < tpcs % gpcs ? 1 : 0)) * per_tpc);
+  for (uint32_t i = 0; i < gpcs; ++i)
+    gpu.add_sms_per_gpc((tpcs / gpcs + (i < tpcs % gpcs ? 1 : 0)) * per_tpc);
 }
 
 Result<Gpu> Resolve(const Source& source, std::span<const std::string> overrides) {
   HEDDLE_ASSIGN_OR_RETURN(Draft draft, ReadWithBase(source));
   if (source.stem && draft.gpu.has_name() && draft.gpu.name() != *source.stem) {
-    draft.Report("name", fmt::format("must be \"{}\" like the file, not \"{}\"", *source.stem, draft.gpu.name()));
+    draft.Report("name",
+                 fmt::format("must be \"{}\" like the file, not \"{}\"", *source.stem, draft.gpu.name()));
   }
   for (const std::string& text : overrides) ApplyOverride(text, &draft);
   CheckRules(&draft);
@@ -145,7 +150,8 @@ std::string Digest(const Gpu& gpu) {
 
 std::vector<fs::path> SearchPath() {
   std::vector<fs::path> path;
-  if (const char* dir = std::getenv("HEDDLE_ARCH_DIR"); dir != nullptr && *dir != '\0') path.emplace_back(dir);
+  if (const char* dir = std::getenv("HEDDLE_ARCH_DIR"); dir != nullptr && *dir != '\0')
+    path.emplace_back(dir);
   path.emplace_back(HEDDLE_ARCH_SOURCE_DIR);
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);

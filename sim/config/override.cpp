@@ -145,7 +145,8 @@ class Override {
 
   void SetOne(Message* message, const FieldDescriptor& field, int index, std::string value) {
     value.erase(0, value.find_first_not_of(' '));
-    const bool number = !value.empty() && std::string_view("0123456789.-").find(value[0]) != std::string_view::npos;
+    const bool number =
+        !value.empty() && std::string_view("0123456789.-").find(value[0]) != std::string_view::npos;
     ScalarText text{number ? ScalarText::Kind::kNumber : ScalarText::Kind::kWord, value};
     if (field.cpp_type() == FieldDescriptor::CPPTYPE_STRING) text.kind = ScalarText::Kind::kString;
     const std::string fault = SetScalar(text, field, index, message);
@@ -174,7 +175,8 @@ std::string KeyOf(const Message& element) {
   const auto& type = *element.GetDescriptor();
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
-    if (!field.options().GetExtension(pb::rule).key() || !element.GetReflection()->HasField(element, &field)) continue;
+    if (!field.options().GetExtension(pb::rule).key() || !element.GetReflection()->HasField(element, &field))
+      continue;
     std::string value;
     if (field.cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
       value = element.GetReflection()->GetString(element, &field);

@@ -24,8 +24,8 @@ struct Suffix {
   uint64_t factor;
 };
 constexpr Suffix kSuffixes[] = {
-    {"Ki", 1ull << 10}, {"Mi", 1ull << 20}, {"Gi", 1ull << 30},     {"Ti", 1ull << 40},
-    {"k", 1'000},       {"M", 1'000'000},   {"G", 1'000'000'000},   {"T", 1'000'000'000'000},
+    {"Ki", 1ull << 10}, {"Mi", 1ull << 20}, {"Gi", 1ull << 30},   {"Ti", 1ull << 40},
+    {"k", 1'000},       {"M", 1'000'000},   {"G", 1'000'000'000}, {"T", 1'000'000'000'000},
 };
 
 // Takes the suffix off `text`.
@@ -110,7 +110,8 @@ std::string SetEnum(const ScalarText& value, const FieldDescriptor& field, Messa
   const EnumDescriptor& type = *field.enum_type();
   std::vector<std::string> names;
   for (int i = 1; i < type.value_count(); ++i) names.push_back(type.value(i)->name());  // 0 is "unspecified"
-  if (value.kind == ScalarText::Kind::kWord && std::find(names.begin(), names.end(), value.text) != names.end()) {
+  if (value.kind == ScalarText::Kind::kWord &&
+      std::find(names.begin(), names.end(), value.text) != names.end()) {
     message->GetReflection()->SetEnum(message, &field, type.FindValueByName(value.text));
     return "";
   }

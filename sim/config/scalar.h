@@ -16,14 +16,14 @@ struct ScalarText {
 
 enum : int { kSingular = -1, kAppend = -2 };  // or the index of an element of a list
 
-// Sets `field`, which is not a message. Returns an empty string, or what is wrong: "expects …, not …"; then nothing
-// was set. Numbers may carry k M G T Ki Mi Gi Ti.
+// Sets `field`, which is not a message. Returns an empty string, or what is wrong: "expects …, not …"; then
+// nothing was set. Numbers may carry k M G T Ki Mi Gi Ti.
 std::string SetScalar(const ScalarText& value, const google::protobuf::FieldDescriptor& field, int index,
                       google::protobuf::Message* message);
 
 // The field as text format writes it; a list as "[1, 2]".
-std::string ScalarToString(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field,
-                           int index);
+std::string ScalarToString(const google::protobuf::Message& message,
+                           const google::protobuf::FieldDescriptor& field, int index);
 
 std::vector<std::string> FieldNames(const google::protobuf::Descriptor& message);
 

@@ -37,11 +37,11 @@ class TextParser : private google::protobuf::io::ErrorCollector {
   }
 
  private:
-  Location Here() const { return {file_, tokenizer_.current().line + 1, tokenizer_.current().column + 1}; }
-  bool LookingAt(std::string_view text) const {
+  Location Here() { return {file_, tokenizer_.current().line + 1, tokenizer_.current().column + 1}; }
+  bool LookingAt(std::string_view text) {
     return tokenizer_.current().text == text && tokenizer_.current().type == Tokenizer::TYPE_SYMBOL;
   }
-  bool AtEnd() const { return tokenizer_.current().type == Tokenizer::TYPE_END; }
+  bool AtEnd() { return tokenizer_.current().type == Tokenizer::TYPE_END; }
 
   bool Accept(std::string_view symbol) {
     if (!LookingAt(symbol)) return false;

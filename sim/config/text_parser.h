@@ -1,7 +1,8 @@
 // Reads a description's text into a Draft. Private to sim/config.
 //
-// The language is a subset of protobuf's text format: fields, messages in braces, lists in brackets, # comments. It is
-// read here and not by TextFormat::Parser because that stops at the first fault and points behind it.
+// The language is a subset of protobuf's text format: fields, messages in braces, lists in brackets, #
+// comments. It is read here and not by TextFormat::Parser because that stops at the first fault and points
+// behind it.
 #pragma once
 
 #include <string_view>
@@ -10,9 +11,9 @@
 
 namespace heddle::config {
 
-// Adds the fields in `text` to what the draft holds: values replace inherited ones, and the first element of a list
-// drops the inherited list. Returns false after a syntax error, which then is the draft's only fault; all other faults
-// (unknown fields, wrong types, fields given twice) are collected.
+// Adds the fields in `text` to what the draft holds: values replace inherited ones, and the first element of
+// a list drops the inherited list. Returns false after a syntax error, which then is the draft's only fault;
+// all other faults (unknown fields, wrong types, fields given twice) are collected.
 bool ParseText(std::string_view text, std::string_view file, Draft* draft);
 
 }  // namespace heddle::config

@@ -20,17 +20,20 @@ double NumberOf(const Message& message, const FieldDescriptor& field, int index)
   const bool single = index == kSingular;
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_UINT32:
-      return single ? reflection.GetUInt32(message, &field) : reflection.GetRepeatedUInt32(message, &field, index);
+      return single ? reflection.GetUInt32(message, &field)
+                    : reflection.GetRepeatedUInt32(message, &field, index);
     case FieldDescriptor::CPPTYPE_UINT64:
       return static_cast<double>(single ? reflection.GetUInt64(message, &field)
                                         : reflection.GetRepeatedUInt64(message, &field, index));
     default:
-      return single ? reflection.GetDouble(message, &field) : reflection.GetRepeatedDouble(message, &field, index);
+      return single ? reflection.GetDouble(message, &field)
+                    : reflection.GetRepeatedDouble(message, &field, index);
   }
 }
 
 bool IsNumber(const FieldDescriptor& field) {
-  return field.cpp_type() == FieldDescriptor::CPPTYPE_UINT32 || field.cpp_type() == FieldDescriptor::CPPTYPE_UINT64 ||
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_UINT32 ||
+         field.cpp_type() == FieldDescriptor::CPPTYPE_UINT64 ||
          field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE;
 }
 
@@ -53,7 +56,9 @@ class RuleWalk {
   }
 
  private:
-  static const pb::Rule& RuleOf(const FieldDescriptor& field) { return field.options().GetExtension(pb::rule); }
+  static const pb::Rule& RuleOf(const FieldDescriptor& field) {
+    return field.options().GetExtension(pb::rule);
+  }
   static bool IsMessage(const FieldDescriptor& field) {
     return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
   }

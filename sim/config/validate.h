@@ -10,7 +10,8 @@ namespace heddle::config {
 // Presence, ranges, powers of two, duplicate keys: everything that rules say of single fields.
 void CheckRules(Draft* draft);
 
-// Relations between fields, for those that are not broken already. `gpu` is the draft's message as plain structs.
+// Relations between fields, for those that are not broken already. `gpu` is the draft's message as plain
+// structs.
 void CheckRelations(const Gpu& gpu, Draft* draft);
 
 }  // namespace heddle::config
