@@ -52,15 +52,17 @@ uint64_t EncodeSmall(double value, int e, int m, bool finite_only) {
   if (std::isinf(magnitude)) return sign | (finite_only ? largest : infinity);
   if (magnitude == 0) return sign;
   const int bias = (1 << (e - 1)) - 1;
-  const int exponent = std::max(std::ilogb(magnitude), 1 - bias);
-  // The quotient has at most m + 1 integer bits and is exact; nearbyint rounds ties to even.
-  const double quantum = std::ldexp(1.0, exponent - m);
-  const auto steps = static_cast<uint64_t>(std::nearbyint(magnitude / quantum));
-  if (steps == 0) return sign;
-  // A carry out of the mantissa moves into the exponent by itself.
-  const uint64_t bits = steps + (static_cast<uint64_t>(exponent + bias - 1) << m);
-  if (bits > largest) return sign | (finite_only ? largest : infinity);
-  return sign | bits;
+  if (magnitude >=
+      std::ldexp(1.0,
+                 1 - bias)) {  // normal: round the double's own mantissa; a carry moves into the exponent
+    const auto bits = std::bit_cast<uint64_t>(magnitude);
+    const int drop = 52 - m;
+    const uint64_t rounded = (bits + (uint64_t{1} << (drop - 1)) - 1 + ((bits >> drop) & 1)) >> drop;
+    const uint64_t encoded = rounded - (static_cast<uint64_t>(1023 - bias) << m);
+    return sign | (encoded > largest ? (finite_only ? largest : infinity) : encoded);
+  }
+  // Subnormal: a multiple of the smallest step; nearbyint rounds ties to even.
+  return sign | static_cast<uint64_t>(std::nearbyint(std::ldexp(magnitude, bias - 1 + m)));
 }
 
 double DecodeSmall(uint64_t bits, int e, int m, bool finite_only) {

@@ -14,8 +14,22 @@ int OpenFlags(Database::Mode mode) {
       return SQLITE_OPEN_READWRITE;
     case Database::Mode::kCreate:
       return SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    case Database::Mode::kImmutable:
+      return SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
   }
   return SQLITE_OPEN_READONLY;
+}
+
+// SQLite takes "immutable" in a URI only, where some characters of a path mean something else.
+std::string ImmutableUri(const std::string& path) {
+  std::string uri = "file:";
+  for (const char c : path) {
+    if (c == '?' || c == '#' || c == '%')
+      uri += fmt::format("%{:02x}", static_cast<unsigned>(c));
+    else
+      uri += c;
+  }
+  return uri + "?immutable=1";
 }
 
 }  // namespace
@@ -27,7 +41,8 @@ Result<Database> Database::Open(const std::string& path, Mode mode, ExitCode cod
   database.path_ = path;
   database.code_ = code;
   sqlite3* handle = nullptr;
-  const int status = sqlite3_open_v2(path.c_str(), &handle, OpenFlags(mode) | SQLITE_OPEN_NOMUTEX, nullptr);
+  const std::string name = mode == Mode::kImmutable ? ImmutableUri(path) : path;
+  const int status = sqlite3_open_v2(name.c_str(), &handle, OpenFlags(mode) | SQLITE_OPEN_NOMUTEX, nullptr);
   database.handle_.reset(handle);
   if (status != SQLITE_OK) return database.MakeError("cannot be opened");
   sqlite3_extended_result_codes(handle, 1);
@@ -35,6 +50,17 @@ Result<Database> Database::Open(const std::string& path, Mode mode, ExitCode cod
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   return database;
+}
+
+Result<Database> Database::CopyToMemory() const {
+  HEDDLE_ASSIGN_OR_RETURN(Database memory, Open(":memory:", Mode::kReadWrite, code_));
+  memory.path_ = path_;
+  sqlite3_backup* backup = sqlite3_backup_init(memory.handle_.get(), "main", handle_.get(), "main");
+  if (backup == nullptr) return memory.MakeError("cannot be copied");
+  const int status = sqlite3_backup_step(backup, -1);
+  sqlite3_backup_finish(backup);
+  if (status != SQLITE_DONE) return MakeError("cannot be copied");
+  return memory;
 }
 
 Error Database::MakeError(const std::string& what) const {

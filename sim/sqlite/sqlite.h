@@ -23,12 +23,16 @@ class Statement;
 
 class Database {
  public:
-  enum class Mode { kReadOnly, kReadWrite, kCreate };
+  // kImmutable: read only, of a file that nobody writes: no lock is taken and no journal beside it is looked at.
+  enum class Mode { kReadOnly, kReadWrite, kCreate, kImmutable };
 
   // `code` is the exit code that errors of this database carry (ExitCode::kTrace for files that users hand
   // in). Opening sets defensive mode and refuses untrusted schemas' functions: the file may come from
   // anywhere.
   static Result<Database> Open(const std::string& path, Mode mode, ExitCode code = ExitCode::kTrace);
+
+  // The same contents in memory, writable; path() stays.
+  Result<Database> CopyToMemory() const;
 
   Database(Database&&) = default;
   Database& operator=(Database&&) = default;
