@@ -60,7 +60,8 @@ void EncodeOperand(const isa::Operand& in, pb::StoredSass::Operand* out) {
 }
 
 bool DecodeOperand(const pb::StoredSass::Operand& in, isa::Operand* out) {
-  for (const uint32_t byte : {in.reg(), in.width(), in.uniform_reg(), in.descriptor_reg(), in.scale(), in.bank()})
+  for (const uint32_t byte :
+       {in.reg(), in.width(), in.uniform_reg(), in.descriptor_reg(), in.scale(), in.bank()})
     if (byte > 255) return false;
   if (in.kind() > kLastOperandKind || in.flags() > 0xffff) return false;
   out->kind = static_cast<isa::OperandKind>(in.kind());
