@@ -1,0 +1,188 @@
+// Does every real kernel decode without a gap, and do the registers that heddle says an instruction reads and
+// writes agree with the live ranges that nvdisasm prints?
+//
+// The corpus is a folder of cubins, HEDDLE_CORPUS_DIR; without it, or without nvdisasm, the tests are
+// skipped. HEDDLE_CORPUS_FULL=1 takes every file (minutes), otherwise a spread of small ones.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/sass/cubin.h"
+#include "frontend/sass/decoder.h"
+#include "frontend/sass/disassembler.h"
+#include "sim/isa/registers.h"
+#include "tests/validation/live_ranges.h"
+
+namespace heddle::sass {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kQuickFiles = 14;
+constexpr uintmax_t kQuickMaxBytes = 60000;
+
+struct CorpusFile {
+  std::string path;
+  std::string name;  // relative to the corpus
+};
+
+class SassCorpus : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* directory = std::getenv("HEDDLE_CORPUS_DIR");
+    if (directory == nullptr || !fs::is_directory(directory))
+      GTEST_SKIP() << "HEDDLE_CORPUS_DIR names no folder";
+    auto found = FindDisassembler();
+    if (!found.ok()) GTEST_SKIP() << found.error().ToString();
+    nvdisasm_ = *found;
+    full_ = std::getenv("HEDDLE_CORPUS_FULL") != nullptr;
+    for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+      if (entry.path().extension() != ".cubin" || (!full_ && entry.file_size() > kQuickMaxBytes)) continue;
+      files_.push_back({entry.path().string(), fs::relative(entry.path(), directory).string()});
+    }
+    std::sort(files_.begin(), files_.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    if (full_ || files_.size() <= kQuickFiles) return;
+    std::vector<CorpusFile> spread;
+    for (size_t i = 0; i < kQuickFiles; ++i) spread.push_back(files_[i * files_.size() / kQuickFiles]);
+    files_ = spread;
+  }
+
+  std::string nvdisasm_;
+  bool full_ = false;
+  std::vector<CorpusFile> files_;
+};
+
+TEST_F(SassCorpus, EveryKernelDecodes) {
+  size_t instructions = 0;
+  size_t kernels = 0;
+  for (const CorpusFile& file : files_) {
+    const auto bytes = ReadFileBytes(file.path);
+    ASSERT_TRUE(bytes.ok());
+    const auto cubin = ReadCubin(*bytes, file.name);
+    if (!cubin.ok()) {
+      ADD_FAILURE() << cubin.error().ToString();
+      continue;
+    }
+    EXPECT_FALSE(cubin->kernels.empty()) << file.name;
+    const auto listing = RunDisassembler(nvdisasm_, {"-json"}, *bytes, file.name);
+    if (!listing.ok()) {
+      ADD_FAILURE() << listing.error().ToString();
+      continue;
+    }
+    for (const CubinKernel& kernel : cubin->kernels) {
+      const auto code = DecodeListing(*listing, kernel, cubin->sm_version, file.name);
+      if (!code.ok()) {
+        ADD_FAILURE() << code.error().ToString();
+        continue;
+      }
+      ++kernels;
+      instructions += code->instructions.size();
+    }
+  }
+  fmt::print("{} files, {} kernels, {} instructions\n", files_.size(), kernels, instructions);
+  RecordProperty("instructions", static_cast<int>(instructions));
+}
+
+struct Tally {
+  size_t fields = 0;
+  size_t misses = 0;
+};
+
+// A miss as "sm_90 HGMMA.64x128x16.F32: R3 read by heddle alone".
+std::string Describe(uint32_t sm_version, const isa::Instruction& instruction, const LiveMark& mark,
+                     bool reads, bool writes) {
+  return fmt::format("sm_{} {:#x} {}: {}{} heddle {}{} oracle {}{}", sm_version, instruction.pc,
+                     isa::ToString(instruction), mark.file, mark.index, reads ? "r" : "-", writes ? "w" : "-",
+                     mark.read ? "r" : "-", mark.written ? "w" : "-");
+}
+
+// Every register that either side names is two fields: read and written.
+void Compare(uint32_t sm_version, const isa::Instruction& instruction, const std::vector<LiveMark>& marks,
+             Tally& tally, std::map<std::string, std::vector<std::string>>& misses) {
+  const isa::RegisterUse use = isa::RegistersOf(instruction);
+  isa::RegisterUse seen;
+  const auto check = [&](const LiveMark& mark, auto& reads, auto& writes, auto& seen_reads) {
+    const bool reads_it = reads.test(mark.index);
+    const bool writes_it = writes.test(mark.index);
+    seen_reads.set(mark.index);
+    tally.fields += 2;
+    const size_t wrong = (reads_it != mark.read ? 1u : 0u) + (writes_it != mark.written ? 1u : 0u);
+    if (wrong == 0) return;
+    tally.misses += wrong;
+    misses[std::string(isa::Name(instruction.op))].push_back(
+        Describe(sm_version, instruction, mark, reads_it, writes_it));
+  };
+  const auto dispatch = [&](const LiveMark& mark) {
+    if (mark.file == "R") check(mark, use.reads.r, use.writes.r, seen.reads.r);
+    if (mark.file == "P") check(mark, use.reads.p, use.writes.p, seen.reads.p);
+    if (mark.file == "UR") check(mark, use.reads.ur, use.writes.ur, seen.reads.ur);
+    if (mark.file == "UP") check(mark, use.reads.up, use.writes.up, seen.reads.up);
+  };
+  for (const LiveMark& mark : marks) dispatch(mark);
+  const auto add_unseen = [&](const char* file, auto ours, auto theirs) {
+    const auto rest = ours & ~theirs;
+    for (uint32_t i = 0; i < rest.size(); ++i)
+      if (rest.test(i)) dispatch({file, i, false, false});
+  };
+  add_unseen("R", use.reads.r | use.writes.r, seen.reads.r);
+  add_unseen("P", use.reads.p | use.writes.p, seen.reads.p);
+  add_unseen("UR", use.reads.ur | use.writes.ur, seen.reads.ur);
+  add_unseen("UP", use.reads.up | use.writes.up, seen.reads.up);
+}
+
+TEST_F(SassCorpus, RegistersAgreeWithLiveRanges) {
+  std::map<uint32_t, Tally> tallies;
+  std::map<std::string, std::vector<std::string>> misses;
+  size_t without = 0;
+  for (const CorpusFile& file : files_) {
+    const auto bytes = ReadFileBytes(file.path);
+    const auto cubin = ReadCubin(*bytes, file.name);
+    ASSERT_TRUE(cubin.ok()) << cubin.error().ToString();
+    const auto ranges = RunDisassembler(nvdisasm_, {"-c", "-lrm", "wide"}, *bytes, file.name);
+    if (!ranges.ok() || ranges->find("UGPR") == std::string::npos) {
+      ++without;
+      continue;
+    }
+    const auto listing = RunDisassembler(nvdisasm_, {"-json"}, *bytes, file.name);
+    ASSERT_TRUE(listing.ok()) << listing.error().ToString();
+    const auto marks = ParseLiveRanges(*ranges);
+    for (const CubinKernel& kernel : cubin->kernels) {
+      const auto code = DecodeListing(*listing, kernel, cubin->sm_version, file.name);
+      ASSERT_TRUE(code.ok()) << code.error().ToString();
+      const auto section = marks.find(kernel.code_section);
+      if (section == marks.end()) continue;
+      for (const isa::Instruction& instruction : code->instructions) {
+        if (instruction.op == isa::Op::kCALL) continue;  // marks what the callee touches
+        const auto entry = section->second.find(instruction.pc);
+        if (entry != section->second.end())
+          Compare(cubin->sm_version, instruction, entry->second, tallies[cubin->sm_version], misses);
+      }
+    }
+  }
+  for (const auto& [op, list] : misses) {
+    fmt::print("{} misses of {}\n", list.size(), op);
+    for (size_t i = 0; i < std::min<size_t>(list.size(), 3); ++i) fmt::print("  {}\n", list[i]);
+  }
+  fmt::print("{} files, {} of them without live ranges\n", files_.size(), without);
+  for (const auto& [sm_version, tally] : tallies) {
+    const double agreement =
+        100.0 - 100.0 * static_cast<double>(tally.misses) / static_cast<double>(tally.fields);
+    fmt::print("sm_{}: {} fields, {} misses, {:.4f} % agree\n", sm_version, tally.fields, tally.misses,
+               agreement);
+    if (sm_version == 80 || sm_version == 90) {
+      EXPECT_GE(agreement, 99.9) << "sm_" << sm_version;
+    }
+  }
+  EXPECT_FALSE(tallies.empty()) << "nvdisasm printed live ranges for no file";
+}
+
+}  // namespace
+}  // namespace heddle::sass
