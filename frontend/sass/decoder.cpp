@@ -50,6 +50,7 @@ class FunctionDecoder {
     if (const auto rest = ParseOperands(line.operands, kernel_, instruction))
       return ErrorAt(pc, line, fmt::format("operand not understood: \"{}\"", *rest));
     HEDDLE_RETURN_IF_ERROR(RestorePredicateFile(line, instruction));
+    if (sm_version_ < 90) RestoreDescriptor(instruction);
     CompleteOperands(sm_version_, instruction);
     return instruction;
   }
@@ -102,6 +103,36 @@ class FunctionDecoder {
     if (line.predicate == "UPR") file.flags = isa::kIsUniform;
     instruction.operands[1] = file;
     return Ok();
+  }
+
+  // Before sm_90 nvdisasm prints [R2.64] for what it prints as desc[UR6][R2.64] later; the encoding is the
+  // same.
+  static void RestoreDescriptor(isa::Instruction& instruction) {
+    constexpr uint64_t kUniformForm = 0x800;
+    constexpr uint64_t kNone = 63;
+    if (instruction.operand_count == 0 || (instruction.encoding[0] & kUniformForm) == 0) return;
+    uint64_t field = 0;
+    switch (instruction.op) {
+      case isa::Op::kLD:
+      case isa::Op::kLDG:
+        field = instruction.encoding[0] >> 32 & 63;
+        break;
+      case isa::Op::kATOM:
+      case isa::Op::kATOMG:
+      case isa::Op::kLDGSTS:
+      case isa::Op::kRED:
+      case isa::Op::kST:
+      case isa::Op::kSTG:
+        field = instruction.encoding[1] & 63;
+        break;
+      default:
+        return;
+    }
+    isa::Operand* address = nullptr;  // the last one: LDGSTS has its shared address first
+    for (size_t i = 0; i < instruction.operand_count; ++i)
+      if (instruction.operands[i].kind == isa::OperandKind::kMemory) address = &instruction.operands[i];
+    if (address == nullptr || field == kNone || address->uniform_reg != isa::kNoRegister) return;
+    address->descriptor = static_cast<uint8_t>(field);
   }
 
   const CubinKernel& kernel_;

@@ -6,5 +6,6 @@
 namespace heddle::tools {
 
 Command CompletionCommand();
+Command SassCommand();
 
 }  // namespace heddle::tools
