@@ -85,6 +85,12 @@ class DeviceMemory final : public isa::MemoryImage {
     return data != nullptr ? data + offset : Materialise(address) + offset;
   }
 
+  // Start of the page around an address that lies in a buffer.
+  uint8_t* PageBytes(uint64_t address) {
+    uint8_t* data = PageAt(address)->data.load(std::memory_order_acquire);
+    return data != nullptr ? data : Materialise(address);
+  }
+
   // The range of the buffer around `address` ({0, 0} when there is none), for callers that check many
   // addresses.
   struct Range {

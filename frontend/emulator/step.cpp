@@ -214,6 +214,7 @@ void ResetWarp(Warp& warp, const RowLayout& layout, uint32_t lanes, uint32_t ent
   warp.live = lanes;
   warp.slice_left = kSplitSlice;
   warp.pending_scoreboards = 0;
+  warp.pending_results = {};
   warp.current = 0;
   warp.split_count = 1;
   warp.splits[0] = Split{.index = entry, .lanes = lanes};

@@ -85,6 +85,7 @@ struct Warp {
   // Scoreboards whose results PerformAtSlice has yet to deliver, one bit each: RunAhead stops before who
   // waits for one.
   uint8_t pending_scoreboards = 0;
+  std::array<uint16_t, 6> pending_results{};  // how many of them each scoreboard stands for
   uint8_t current = 0;  // the split that runs
   uint8_t split_count = 0;
   std::array<Split, kWarpLanes> splits{};

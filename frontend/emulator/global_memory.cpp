@@ -1,0 +1,180 @@
+// Loads and stores of global memory and of generic addresses: LDG, STG, LD, ST, QSPC, CCTL.
+#include "frontend/emulator/issue_log.h"
+#include "frontend/emulator/local_memory.h"
+
+namespace heddle::emulator {
+namespace {
+
+using isa::AccessKind;
+using isa::MemoryAccess;
+using isa::MemorySpace;
+using isa::Mod;
+
+// Lanes of a generic access by the window that their address lies in.
+struct Spaces {
+  uint32_t shared = 0;
+  uint32_t local = 0;
+  uint32_t offset[kWarpLanes];
+};
+
+void SplitSpaces(const uint64_t* address, uint32_t lanes, Spaces& spaces) {
+  spaces.shared = lanes & MaskOf([&](uint32_t i) { return High(address[i]) == kSharedWindowHigh; });
+  spaces.local = lanes & MaskOf([&](uint32_t i) { return High(address[i]) == kLocalWindowHigh; });
+  for (uint32_t i = 0; i < kWarpLanes; ++i) spaces.offset[i] = Low(address[i]);
+}
+
+void LoadAtSlice(Context& c, const Lowered& l, MemoryAccess& access) {
+  access.at_slice = true;
+  if (l.flags & kDataSkipped || access.lanes == 0) return;
+  PendingAccess& pending = c.memory->NewPending(&access.token);
+  pending.kind = PendingAccess::Kind::kLoad;
+  pending.bytes = access.bytes_per_lane;
+  pending.sign_extend = (l.flags & kSignExtends) != 0;
+  pending.address = access.address;
+  pending.remaining.store(access.lanes, std::memory_order_relaxed);
+  pending.destination = l.destination[0] == kDiscardRow ? nullptr : &c.Destination(l);
+  pending.warp = c.warp;
+  if (pending.destination != nullptr) {
+    pending.scoreboards = ScoreboardsOf(l);
+    c.memory->HoldUp(*c.warp, pending.scoreboards);
+  }
+}
+
+// The part of a generic access that lies in shared and local memory.
+void LoadWindows(Context& c, const Lowered& l, MemoryAccess& access, Spaces& spaces) {
+  const bool wants_data = !(l.flags & kDataSkipped);
+  const bool sign_extend = (l.flags & kSignExtends) != 0;
+  if (spaces.shared != 0) {
+    access.shared_lanes = CheckShared(c, l, spaces.shared, spaces.offset, access.bytes_per_lane);
+    std::copy_n(spaces.offset, kWarpLanes, access.shared_address.begin());
+    if (wants_data)
+      ReadShared(CtaOf(c).shared, access.shared_lanes, spaces.offset, access.bytes_per_lane, sign_extend,
+                 &c.Destination(l));
+  }
+  if (spaces.local != 0) {
+    const uint32_t lanes = CheckLocal(c, l, spaces.local, spaces.offset, access.bytes_per_lane);
+    if (wants_data) ReadLocal(c, lanes, spaces.offset, access.bytes_per_lane, sign_extend, &c.Destination(l));
+    if ((spaces.shared | spaces.local) == c.executing && spaces.shared == 0) {
+      access.space = MemorySpace::kLocal;
+      access.lanes = lanes;
+      LocalAddresses(c, spaces.offset, access.address.data());
+    }
+  }
+}
+
+template <bool kGeneric>
+void RunLoad(Context& c, const Lowered& l) {
+  MemoryAccess& access = BeginAccess(c, l, MemorySpace::kGlobal, AccessKind::kLoad);
+  Addresses64(c, l, access.address.data());
+  uint32_t lanes = c.executing;
+  if constexpr (kGeneric) {
+    Spaces spaces;
+    SplitSpaces(access.address.data(), lanes, spaces);
+    lanes &= ~(spaces.shared | spaces.local);
+    if (lanes != c.executing) {
+      LoadWindows(c, l, access, spaces);
+      if (lanes == 0) return;
+    }
+  }
+  access.lanes = CheckGlobal(c, l, lanes, access.address.data(), access.bytes_per_lane);
+  if (l.flags & kAtSlice) return LoadAtSlice(c, l, access);
+  if (l.flags & kDataSkipped) return;
+  ReadGlobal(c, access.lanes, access.address.data(), access.bytes_per_lane, (l.flags & kSignExtends) != 0,
+             &c.Destination(l));
+}
+
+void StoreWindows(Context& c, const Lowered& l, MemoryAccess& access, Spaces& spaces) {
+  const bool has_data = !(l.flags & kDataSkipped);
+  if (spaces.shared != 0) {
+    access.shared_lanes = CheckShared(c, l, spaces.shared, spaces.offset, access.bytes_per_lane);
+    std::copy_n(spaces.offset, kWarpLanes, access.shared_address.begin());
+    if (has_data)
+      WriteShared(CtaOf(c).shared, access.shared_lanes, spaces.offset, access.bytes_per_lane,
+                  &c.Source(l, 2));
+  }
+  if (spaces.local != 0) {
+    const uint32_t lanes = CheckLocal(c, l, spaces.local, spaces.offset, access.bytes_per_lane);
+    if (has_data) WriteLocal(c, lanes, spaces.offset, access.bytes_per_lane, &c.Source(l, 2));
+    if ((spaces.shared | spaces.local) == c.executing && spaces.shared == 0) {
+      access.space = MemorySpace::kLocal;
+      access.lanes = lanes;
+      LocalAddresses(c, spaces.offset, access.address.data());
+    }
+  }
+}
+
+template <bool kGeneric>
+void RunStore(Context& c, const Lowered& l) {
+  MemoryAccess& access = BeginAccess(c, l, MemorySpace::kGlobal, AccessKind::kStore);
+  Addresses64(c, l, access.address.data());
+  uint32_t lanes = c.executing;
+  if constexpr (kGeneric) {
+    Spaces spaces;
+    SplitSpaces(access.address.data(), lanes, spaces);
+    lanes &= ~(spaces.shared | spaces.local);
+    if (lanes != c.executing) {
+      StoreWindows(c, l, access, spaces);
+      if (lanes == 0) return;
+    }
+  }
+  access.lanes = CheckGlobal(c, l, lanes, access.address.data(), access.bytes_per_lane);
+  if (l.flags & kDataSkipped) {
+    ForLanes(access.lanes, [&](uint32_t i) { c.memory->device->MarkStale(access.address[i]); });
+    return;
+  }
+  WriteGlobal(c, access.lanes, access.address.data(), access.bytes_per_lane, &c.Source(l, 2));
+}
+
+// The predicate says whether the address lies in the window that was asked for.
+void RunQuerySpace(Context& c, const Lowered& l) {
+  uint64_t address[kWarpLanes];
+  Addresses64(c, l, address);
+  Spaces spaces;
+  SplitSpaces(address, kAllLanes, spaces);
+  const uint32_t mask = l.flags >> kOpShift == 0   ? spaces.shared
+                        : l.flags >> kOpShift == 1 ? spaces.local
+                                                   : ~(spaces.shared | spaces.local);
+  c.WritePredicate(l, 0, mask);
+}
+
+}  // namespace
+
+void LowerLoad(Lowering& w) {
+  TakeAddressWidth(w);
+  TakeWidth(w);
+  TakeCacheModifiers(w);
+  w.TakeDestinationPredicate(0);
+  w.Destination(0);
+  TakeAddress(w);
+  w.out.run = w.instruction.op == isa::Op::kLD ? &RunLoad<true> : &RunLoad<false>;
+}
+
+void LowerStore(Lowering& w) {
+  TakeAddressWidth(w);
+  TakeWidth(w);
+  TakeCacheModifiers(w);
+  w.out.flags &= ~static_cast<uint32_t>(kAtSlice);  // a strong store travels like any other
+  TakeAddress(w);
+  StoreValue(w, 2);
+  w.out.run = w.instruction.op == isa::Op::kST ? &RunStore<true> : &RunStore<false>;
+}
+
+void LowerQspc(Lowering& w) {
+  TakeAddressWidth(w);
+  const int space = w.TakeOneOf({Mod::kS, Mod::kL, Mod::kG});
+  if (space < 0) return w.Fail("an unknown space");
+  w.DestinationPredicate(0);
+  w.Destination(0);
+  TakeAddress(w);
+  w.out.flags |= static_cast<uint32_t>(space) << kOpShift;
+  w.out.run = &RunQuerySpace;
+}
+
+// Cache control has no functional effect: the emulated memory has no caches.
+void LowerCacheControl(Lowering& w) {
+  w.TakeAllModifiers();
+  while (w.Peek() != nullptr) w.Next();
+  w.out.run = &RunNothing;
+}
+
+}  // namespace heddle::emulator
