@@ -1,0 +1,97 @@
+// The results database: what was simulated, on which machine, and what came out. schema.sql says what stands
+// where.
+//
+// A writer works on "<file>.partial" and renames it over <file> at Finish(), so that <file> is always whole.
+// A partial file left behind by an interrupted run is continued; a finished file is copied and continued.
+// Launches that are already in it (by key) are not simulated again.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/base/result.h"
+#include "sim/isa/warp_stream.h"
+#include "sim/sqlite/sqlite.h"
+#include "sim/stats/launch_stats.h"
+
+namespace heddle::results {
+
+inline constexpr int32_t kApplicationId = 0x4845444c;  // "HEDL"
+inline constexpr int kSchemaVersion = 1;
+extern const char* const
+    kModelVersion;  // changes when the same input gives other cycles; part of every launch key
+
+struct RunManifest {
+  std::string command;
+  std::string heddle_version;
+  std::string build;
+};
+
+struct ConfigRecord {
+  std::string digest;
+  std::string name;
+  std::string text;
+  uint32_t sm_count = 0;
+  uint64_t sm_clock_hz = 0;
+  uint64_t dram_bytes_per_second = 0;
+  uint64_t tensor_ops_per_second = 0;
+  uint64_t fma_ops_per_second = 0;
+};
+
+struct LaunchRecord {
+  std::string trace_digest;
+  std::string trace_name;
+  uint32_t ordinal = 0;
+  uint32_t stream = 0;
+  bool grid_frozen = true;
+  std::string mode;
+  std::string cache_policy;
+  std::string dependence;
+  std::string options;  // whatever else changes the result; only hashed
+  uint64_t duration_ps = 0;
+};
+
+// SHA-256 over everything that decides a launch's result.
+std::string LaunchKey(const LaunchRecord& record, const std::string& config_digest);
+
+class Writer {
+ public:
+  static Result<Writer> Open(const std::string& path);
+
+  Status BeginRun(const RunManifest& manifest);
+  Result<bool> HasLaunch(const std::string& key);
+  // One transaction: the launch with its config, kernel, counters, stalls, per-PC sums and issues.
+  Status AddLaunch(const LaunchRecord& record, const ConfigRecord& config, const isa::KernelCode& code,
+                   const isa::LaunchShape& shape, const stats::LaunchStats& stats,
+                   const std::vector<isa::StreamIssue>& issues);
+  // Marks the run as finished, puts the file in its place.
+  Status Finish();
+  sqlite::Database& database() { return database_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit Writer(sqlite::Database database) : database_(std::move(database)) {}
+  Result<int64_t> ConfigId(const ConfigRecord& config);
+  Result<int64_t> KernelId(const isa::KernelCode& code, const isa::LaunchShape& shape);
+  Status AddCounts(int64_t launch_id, const stats::LaunchStats& stats,
+                   const std::vector<isa::StreamIssue>& issues);
+
+  sqlite::Database database_;
+  std::string path_;
+  int64_t run_id_ = 0;
+};
+
+// Opens a finished results database for reading; refuses other files and newer versions.
+Result<sqlite::Database> OpenForReading(const std::string& path);
+
+// Adds the launches of `sources` to `target` (created when missing). A launch that is there already is not
+// counted twice.
+Status Merge(const std::string& target, const std::vector<std::string>& sources);
+
+// Text that is the same for the same input: every table ordered by content, without ids, commands and times.
+Result<std::string> CanonicalDump(sqlite::Database* database);
+
+// Markdown made from schema.sql.
+std::string SchemaMarkdown();
+
+}  // namespace heddle::results

@@ -1,0 +1,18 @@
+// Creates and checks the schema of a results database.
+#pragma once
+
+#include <string_view>
+
+#include "sim/base/result.h"
+#include "sim/sqlite/sqlite.h"
+
+namespace heddle::results {
+
+extern const std::string_view kSchemaSql;  // schema.sql
+
+// Creates the tables in an empty database and fills stat_def and stall_def; checks an existing one: the file
+// must be a results database of this or an older version.
+Status PrepareSchema(sqlite::Database* database);
+Status CheckSchema(sqlite::Database* database);
+
+}  // namespace heddle::results

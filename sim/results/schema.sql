@@ -1,0 +1,178 @@
+-- The results database. Raw counts stand in tables, ratios in views. Units stand in stat_def.
+-- docs/db_schema.md is generated from this file: a comment above a table or view is its text.
+
+-- One invocation that simulated something: the manifest.
+CREATE TABLE run (
+  run_id INTEGER PRIMARY KEY,
+  command TEXT NOT NULL,            -- as typed
+  heddle_version TEXT NOT NULL,
+  build TEXT NOT NULL,              -- build type and compiler
+  started_at TEXT NOT NULL,         -- UTC
+  finished_at TEXT                  -- UTC; NULL while it runs and where it was interrupted
+) STRICT;
+
+-- A resolved machine description.
+CREATE TABLE config (
+  config_id INTEGER PRIMARY KEY,
+  digest TEXT NOT NULL UNIQUE,      -- SHA-256 of the resolved description
+  name TEXT NOT NULL,
+  sm_count INTEGER NOT NULL,
+  sm_clock_hz INTEGER NOT NULL,
+  dram_bytes_per_second INTEGER NOT NULL,
+  tensor_ops_per_second INTEGER NOT NULL,  -- dense bf16 with fp32 accumulation, all SMs
+  fma_ops_per_second INTEGER NOT NULL,     -- FP32, all SMs
+  text TEXT NOT NULL                -- the resolved description
+) STRICT;
+
+-- The code of a kernel.
+CREATE TABLE kernel (
+  kernel_id INTEGER PRIMARY KEY,
+  digest TEXT NOT NULL UNIQUE,      -- SHA-256 of name and machine code
+  name TEXT NOT NULL,
+  sm_version INTEGER NOT NULL,
+  instruction_count INTEGER NOT NULL,
+  registers_per_thread INTEGER NOT NULL
+) STRICT;
+
+-- The instructions of a kernel, for the source view.
+CREATE TABLE instruction (
+  kernel_id INTEGER NOT NULL REFERENCES kernel,
+  pc INTEGER NOT NULL,              -- byte offset
+  text TEXT NOT NULL,
+  PRIMARY KEY (kernel_id, pc)
+) STRICT, WITHOUT ROWID;
+
+-- One simulated launch. `key` says what it was made of: simulating the same again gives the same.
+CREATE TABLE launch (
+  launch_id INTEGER PRIMARY KEY,
+  run_id INTEGER NOT NULL REFERENCES run,
+  config_id INTEGER NOT NULL REFERENCES config,
+  kernel_id INTEGER NOT NULL REFERENCES kernel,
+  key TEXT NOT NULL UNIQUE,         -- SHA-256 of trace, launch, description, model version and options
+  trace_digest TEXT NOT NULL,
+  trace_name TEXT NOT NULL,         -- file name without folder
+  ordinal INTEGER NOT NULL,         -- of the launch in its trace
+  stream INTEGER NOT NULL,
+  grid_x INTEGER NOT NULL, grid_y INTEGER NOT NULL, grid_z INTEGER NOT NULL,
+  block_x INTEGER NOT NULL, block_y INTEGER NOT NULL, block_z INTEGER NOT NULL,
+  shared_bytes_per_cta INTEGER NOT NULL,
+  grid_frozen INTEGER NOT NULL,     -- 1: the grid does not follow the machine's properties
+  mode TEXT NOT NULL,               -- full or skeleton
+  cache_policy TEXT NOT NULL,       -- cold, warm or flush
+  dependence TEXT NOT NULL,         -- control_bits, interlocked or rescheduled
+  start_cycle INTEGER NOT NULL,
+  end_cycle INTEGER NOT NULL,
+  duration_ps INTEGER NOT NULL
+) STRICT;
+
+-- What the numbers in stat mean.
+CREATE TABLE stat_def (
+  stat_id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  unit TEXT NOT NULL,
+  text TEXT NOT NULL
+) STRICT;
+
+-- Counters of a launch.
+CREATE TABLE stat (
+  launch_id INTEGER NOT NULL REFERENCES launch ON DELETE CASCADE,
+  stat_id INTEGER NOT NULL REFERENCES stat_def,
+  value INTEGER NOT NULL,
+  PRIMARY KEY (launch_id, stat_id)
+) STRICT, WITHOUT ROWID;
+
+-- The causes that issue slots are charged to.
+CREATE TABLE stall_def (
+  stall_id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  text TEXT NOT NULL
+) STRICT;
+
+-- Where the issue slots of a launch went; the sum is the counter smsp_issue_slots.
+CREATE TABLE stall (
+  launch_id INTEGER NOT NULL REFERENCES launch ON DELETE CASCADE,
+  stall_id INTEGER NOT NULL REFERENCES stall_def,
+  slots INTEGER NOT NULL,
+  PRIMARY KEY (launch_id, stall_id)
+) STRICT, WITHOUT ROWID;
+
+-- The same per instruction: `selected` counts its issues, the others the slots in which a warp waited to issue it.
+CREATE TABLE pc_stat (
+  launch_id INTEGER NOT NULL REFERENCES launch ON DELETE CASCADE,
+  pc INTEGER NOT NULL,
+  stall_id INTEGER NOT NULL REFERENCES stall_def,
+  slots INTEGER NOT NULL,
+  PRIMARY KEY (launch_id, pc, stall_id)
+) STRICT, WITHOUT ROWID;
+
+-- What was odd about the trace: unknown contents that reached an address or a branch, unsupported instructions.
+CREATE TABLE trace_issue (
+  launch_id INTEGER NOT NULL REFERENCES launch ON DELETE CASCADE,
+  kind TEXT NOT NULL,
+  detail TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  PRIMARY KEY (launch_id, kind, detail)
+) STRICT, WITHOUT ROWID;
+
+-- A measurement on real hardware, and where it comes from.
+CREATE TABLE hardware_run (
+  hardware_run_id INTEGER PRIMARY KEY,
+  gpu TEXT NOT NULL,
+  kernel_name TEXT NOT NULL,
+  source TEXT NOT NULL,
+  protocol TEXT NOT NULL,           -- what the time contains
+  launch_key TEXT,                  -- launch.key that it is compared with, where known
+  UNIQUE (gpu, kernel_name, source, launch_key)
+) STRICT;
+
+-- Its numbers, in the units of stat_def where the name stands there.
+CREATE TABLE hardware_metric (
+  hardware_run_id INTEGER NOT NULL REFERENCES hardware_run ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  unit TEXT NOT NULL,
+  value REAL NOT NULL,
+  PRIMARY KEY (hardware_run_id, name)
+) STRICT, WITHOUT ROWID;
+
+-- Counters of a launch by name.
+CREATE VIEW v_stat AS
+SELECT launch_id, name, unit, value FROM stat JOIN stat_def USING (stat_id);
+
+-- Cycles, time and instructions per cycle.
+CREATE VIEW v_ipc AS
+SELECT l.launch_id, c.name AS config, k.name AS kernel, l.end_cycle - l.start_cycle AS cycles,
+       l.duration_ps / 1e6 AS duration_us, i.value AS warp_instructions,
+       CAST(i.value AS REAL) / MAX(l.end_cycle - l.start_cycle, 1) AS ipc_gpu,
+       CAST(i.value AS REAL) / MAX(l.end_cycle - l.start_cycle, 1) / c.sm_count AS ipc_sm
+FROM launch l JOIN config c USING (config_id) JOIN kernel k USING (kernel_id)
+JOIN v_stat i ON i.launch_id = l.launch_id AND i.name = 'smsp_inst_executed';
+
+-- DRAM roofline: achieved rates, what the machine could do, and operations per DRAM byte.
+CREATE VIEW v_roofline AS
+SELECT l.launch_id, c.name AS config, k.name AS kernel,
+       (r.value + w.value) / (l.duration_ps / 1e12) AS dram_bytes_per_second,
+       100.0 * (r.value + w.value) / (l.duration_ps / 1e12) / c.dram_bytes_per_second AS dram_percent,
+       t.value / (l.duration_ps / 1e12) AS tensor_ops_per_second,
+       100.0 * t.value / (l.duration_ps / 1e12) / c.tensor_ops_per_second AS tensor_percent,
+       CAST(t.value AS REAL) / NULLIF(r.value + w.value, 0) AS tensor_ops_per_dram_byte
+FROM launch l JOIN config c USING (config_id) JOIN kernel k USING (kernel_id)
+JOIN v_stat r ON r.launch_id = l.launch_id AND r.name = 'dram_read_bytes'
+JOIN v_stat w ON w.launch_id = l.launch_id AND w.name = 'dram_write_bytes'
+JOIN v_stat t ON t.launch_id = l.launch_id AND t.name = 'sm_ops_tensor';
+
+-- Share of the issue slots by cause, largest first within a launch.
+CREATE VIEW v_stall AS
+SELECT s.launch_id, k.name AS kernel, d.name AS stall, s.slots,
+       100.0 * s.slots / (SELECT SUM(slots) FROM stall WHERE launch_id = s.launch_id) AS percent
+FROM stall s JOIN stall_def d USING (stall_id) JOIN launch l USING (launch_id) JOIN kernel k USING (kernel_id)
+WHERE s.slots > 0 ORDER BY s.launch_id, s.slots DESC;
+
+-- Simulated against measured, per metric that both have.
+CREATE VIEW v_error AS
+SELECT l.launch_id, h.hardware_run_id, h.gpu, k.name AS kernel, m.name AS metric, m.unit, m.value AS measured,
+       s.value AS simulated, 100.0 * (s.value - m.value) / NULLIF(m.value, 0) AS error_percent
+FROM hardware_run h JOIN hardware_metric m USING (hardware_run_id)
+JOIN launch l ON l.key = h.launch_key JOIN kernel k USING (kernel_id)
+JOIN (SELECT launch_id, name, CAST(value AS REAL) AS value FROM v_stat
+      UNION ALL SELECT launch_id, 'duration_ps', CAST(duration_ps AS REAL) FROM launch) s
+  ON s.launch_id = l.launch_id AND s.name = m.name;

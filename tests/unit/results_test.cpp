@@ -1,0 +1,147 @@
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "sim/results/results.h"
+
+namespace heddle::results {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Results : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("heddle_results_" + std::to_string(getpid()) + "_" +
+                                           testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+
+  // Two instructions, one launch; `ordinal` tells launches apart.
+  static Status Add(Writer* writer, uint32_t ordinal, uint64_t cycles = 100) {
+    isa::KernelCode code;
+    code.name = "k";
+    code.sm_version = 80;
+    code.instructions.resize(2);
+    code.instructions[1].pc = 16;
+    isa::LaunchShape shape;
+    shape.grid = {3, 1, 1};
+    stats::LaunchStats stats;
+    stats.end_cycle = cycles;
+    stats.counters.smsp_inst_executed = 50;
+    stats.counters.dram_read_bytes = 1000;
+    stats.slots[static_cast<size_t>(stats::Stall::k_selected)] = 50;
+    stats.slots[static_cast<size_t>(stats::Stall::k_barrier)] = 150;
+    stats.per_pc.resize(2);
+    stats.per_pc[1].issued = 50;
+    stats.per_pc[1].slots[static_cast<size_t>(stats::Stall::k_barrier)] = 150;
+    ConfigRecord config{"c0ffee", "machine", "text", 2, 1000000000, 1000000000000, 1, 1};
+    LaunchRecord record;
+    record.trace_digest = "feed";
+    record.ordinal = ordinal;
+    record.mode = "skeleton";
+    record.duration_ps = 100000;
+    return writer->AddLaunch(record, config, code, shape, stats, {{"unknown_address", "LDG at 0x10", 2}});
+  }
+
+  static Status WriteFile(const std::string& path, std::vector<uint32_t> ordinals) {
+    HEDDLE_ASSIGN_OR_RETURN(Writer writer, Writer::Open(path));
+    HEDDLE_RETURN_IF_ERROR(writer.BeginRun({"heddle run", "0", "test"}));
+    for (const uint32_t ordinal : ordinals) HEDDLE_RETURN_IF_ERROR(Add(&writer, ordinal));
+    return writer.Finish();
+  }
+
+  static std::string Dump(const std::string& path) {
+    Result<sqlite::Database> database = OpenForReading(path);
+    EXPECT_TRUE(database.ok());
+    Result<std::string> dump = CanonicalDump(&*database);
+    EXPECT_TRUE(dump.ok()) << dump.error().ToString();
+    return *dump;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Results, ViewsGiveRatiosOfTheCounts) {
+  ASSERT_TRUE(WriteFile(Path("a.db"), {0}).ok());
+  Result<sqlite::Database> database = OpenForReading(Path("a.db"));
+  ASSERT_TRUE(database.ok());
+  // 50 instructions in 100 cycles on 2 SMs.
+  EXPECT_EQ(*database->QueryInteger("SELECT CAST(1000 * ipc_sm AS INTEGER) FROM v_ipc"), 250);
+  // 1000 bytes in 100 ns = 1e10 bytes/s = 1 % of 1e12.
+  EXPECT_EQ(*database->QueryInteger("SELECT CAST(ROUND(100 * dram_percent) AS INTEGER) FROM v_roofline"),
+            100);
+  EXPECT_EQ(*database->QueryInteger("SELECT CAST(percent AS INTEGER) FROM v_stall WHERE stall = 'barrier'"),
+            75);
+  EXPECT_EQ(*database->QueryInteger("SELECT slots FROM pc_stat JOIN stall_def USING (stall_id) "
+                                    "WHERE pc = 16 AND name = 'selected'"),
+            50);
+}
+
+TEST_F(Results, AnInterruptedFileIsContinuedUnderItsFinalName) {
+  {
+    Result<Writer> writer = Writer::Open(Path("a.db"));
+    ASSERT_TRUE(writer.ok());
+    ASSERT_TRUE(writer->BeginRun({"heddle run", "0", "test"}).ok());
+    ASSERT_TRUE(Add(&*writer, 0).ok());
+  }
+  EXPECT_FALSE(fs::exists(Path("a.db")));
+  Result<Writer> writer = Writer::Open(Path("a.db"));
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE(writer->BeginRun({"heddle run", "0", "test"}).ok());
+  LaunchRecord record;
+  record.trace_digest = "feed";
+  record.mode = "skeleton";
+  EXPECT_TRUE(*writer->HasLaunch(LaunchKey(record, "c0ffee")));
+  record.ordinal = 1;
+  EXPECT_FALSE(*writer->HasLaunch(LaunchKey(record, "c0ffee")));
+  ASSERT_TRUE(Add(&*writer, 1).ok());
+  ASSERT_TRUE(writer->Finish().ok());
+  EXPECT_FALSE(fs::exists(Path("a.db.partial")));
+  ASSERT_TRUE(WriteFile(Path("b.db"), {0, 1}).ok());
+  EXPECT_EQ(Dump(Path("a.db")), Dump(Path("b.db")));
+}
+
+TEST_F(Results, MergingGivesWhatOneRunWouldHaveGiven) {
+  ASSERT_TRUE(WriteFile(Path("a.db"), {0, 2}).ok());
+  ASSERT_TRUE(WriteFile(Path("b.db"), {1, 2}).ok());
+  ASSERT_TRUE(WriteFile(Path("all.db"), {0, 1, 2}).ok());
+  ASSERT_TRUE(Merge(Path("merged.db"), {Path("a.db"), Path("b.db")}).ok());
+  EXPECT_EQ(Dump(Path("merged.db")), Dump(Path("all.db")));
+}
+
+TEST_F(Results, RefusesForeignAndNewerFiles) {
+  std::ofstream(Path("text.db")) << "this is no database at all, but long enough to be read as one";
+  EXPECT_EQ(OpenForReading(Path("text.db")).error().code, ExitCode::kTrace);
+  EXPECT_EQ(OpenForReading(Path("missing.db")).error().code, ExitCode::kTrace);
+  {
+    Result<sqlite::Database> other =
+        sqlite::Database::Open(Path("other.db"), sqlite::Database::Mode::kCreate);
+    ASSERT_TRUE(other->Execute("CREATE TABLE t (a); PRAGMA application_id = 1").ok());
+  }
+  EXPECT_NE(OpenForReading(Path("other.db")).error().message.find("not a heddle results database"),
+            std::string::npos);
+  EXPECT_FALSE(Writer::Open(Path("other.db")).ok());
+  ASSERT_TRUE(WriteFile(Path("new.db"), {0}).ok());
+  {
+    Result<sqlite::Database> newer =
+        sqlite::Database::Open(Path("new.db"), sqlite::Database::Mode::kReadWrite);
+    ASSERT_TRUE(newer->Execute("PRAGMA user_version = 99").ok());
+  }
+  EXPECT_NE(OpenForReading(Path("new.db")).error().message.find("schema version 99"), std::string::npos);
+}
+
+TEST_F(Results, MarkdownNamesEveryTable) {
+  const std::string text = SchemaMarkdown();
+  for (const char* name : {"run", "launch", "stat", "pc_stat", "v_ipc", "v_error"}) {
+    EXPECT_NE(text.find("## `" + std::string(name) + "`"), std::string::npos) << name;
+  }
+}
+
+}  // namespace
+}  // namespace heddle::results
