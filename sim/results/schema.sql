@@ -160,6 +160,18 @@ JOIN v_stat r ON r.launch_id = l.launch_id AND r.name = 'dram_read_bytes'
 JOIN v_stat w ON w.launch_id = l.launch_id AND w.name = 'dram_write_bytes'
 JOIN v_stat t ON t.launch_id = l.launch_id AND t.name = 'sm_ops_tensor';
 
+-- One line a launch: what the table of `heddle run` shows. The tensor pipe's share is of the cycles of all sub-cores' pipes.
+CREATE VIEW v_launch AS
+SELECT l.launch_id, c.name AS machine, k.name AS kernel,
+       l.grid_x || 'x' || l.grid_y || 'x' || l.grid_z AS grid, i.cycles, i.duration_us, i.warp_instructions, i.ipc_sm,
+       100.0 * t.value / MAX(s.value, 1) AS tensor_pipe_percent,
+       r.dram_bytes_per_second / 1e9 AS dram_gb_s, r.dram_percent,
+       l.trace_name, l.ordinal, l.run_id
+FROM launch l JOIN config c USING (config_id) JOIN kernel k USING (kernel_id) JOIN v_ipc i USING (launch_id)
+JOIN v_roofline r USING (launch_id)
+JOIN v_stat t ON t.launch_id = l.launch_id AND t.name = 'sm_pipe_tensor_cycles_active'
+JOIN v_stat s ON s.launch_id = l.launch_id AND s.name = 'smsp_issue_slots';
+
 -- Share of the issue slots by cause, largest first within a launch.
 CREATE VIEW v_stall AS
 SELECT s.launch_id, k.name AS kernel, d.name AS stall, s.slots,

@@ -179,6 +179,12 @@ std::string Statement::ColumnName(int column) const {
 }
 
 bool Statement::IsNull(int column) const { return sqlite3_column_type(handle_.get(), column) == SQLITE_NULL; }
+bool Statement::IsInteger(int column) const {
+  return sqlite3_column_type(handle_.get(), column) == SQLITE_INTEGER;
+}
+bool Statement::IsNumber(int column) const {
+  return IsInteger(column) || sqlite3_column_type(handle_.get(), column) == SQLITE_FLOAT;
+}
 int64_t Statement::Integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }
 double Statement::Real(int column) const { return sqlite3_column_double(handle_.get(), column); }
 

@@ -83,6 +83,8 @@ class Statement {
   int columns() const;
   std::string ColumnName(int column) const;
   bool IsNull(int column) const;
+  bool IsInteger(int column) const;
+  bool IsNumber(int column) const;  // integer or real
   int64_t Integer(int column) const;
   double Real(int column) const;
   std::string Text(int column) const;

@@ -7,5 +7,6 @@ namespace heddle::tools {
 
 Command CompletionCommand();
 Command SassCommand();
+Command DbCommand();
 
 }  // namespace heddle::tools

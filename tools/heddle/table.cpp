@@ -1,0 +1,92 @@
+#include "tools/heddle/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace heddle::tools {
+namespace {
+
+// Columns that a terminal shows: bytes of UTF-8 that do not continue a character.
+size_t DisplayWidth(const std::string& text) {
+  return static_cast<size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+void PrintRow(const Table& table, const std::vector<std::string>& row, const std::vector<size_t>& widths) {
+  std::string line;
+  for (size_t i = 0; i < row.size(); ++i) {
+    const std::string padding(widths[i] - DisplayWidth(row[i]), ' ');
+    const bool right = i < table.right.size() && table.right[i];
+    if (i != 0) line += "  ";
+    line += right ? padding + row[i] : row[i] + padding;
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  fmt::print("{}\n", line);
+}
+
+}  // namespace
+
+void Print(const Table& table) {
+  std::vector<size_t> widths;
+  for (const std::string& title : table.header) widths.push_back(DisplayWidth(title));
+  for (const auto& row : table.rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(row[i]));
+  }
+  PrintRow(table, table.header, widths);
+  std::vector<std::string> rule;
+  for (const size_t width : widths) rule.emplace_back(width, '-');
+  PrintRow(table, rule, widths);
+  for (const auto& row : table.rows) PrintRow(table, row, widths);
+}
+
+Result<Table> QueryTable(sqlite::Statement* statement) {
+  Table table;
+  for (int i = 0; i < statement->columns(); ++i) table.header.push_back(statement->ColumnName(i));
+  table.right.assign(table.header.size(), false);
+  while (true) {
+    HEDDLE_ASSIGN_OR_RETURN(const bool more, statement->Step());
+    if (!more) break;
+    std::vector<std::string> row;
+    for (int i = 0; i < statement->columns(); ++i) {
+      row.push_back(statement->Text(i));
+      if (statement->IsNumber(i)) table.right[static_cast<size_t>(i)] = true;
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Result<std::string> QueryJson(sqlite::Statement* statement) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  while (true) {
+    HEDDLE_ASSIGN_OR_RETURN(const bool more, statement->Step());
+    if (!more) break;
+    nlohmann::ordered_json row;
+    for (int i = 0; i < statement->columns(); ++i) {
+      nlohmann::ordered_json& cell = row[statement->ColumnName(i)];
+      if (statement->IsNull(i)) {
+        cell = nullptr;
+      } else if (statement->IsInteger(i)) {
+        cell = statement->Integer(i);
+      } else if (statement->IsNumber(i)) {
+        cell = statement->Real(i);
+      } else {
+        cell = statement->Text(i);
+      }
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string Grouped(int64_t value) {
+  std::string text = std::to_string(value);
+  for (int i = static_cast<int>(text.size()) - 3; i > (value < 0 ? 1 : 0); i -= 3) {
+    text.insert(static_cast<size_t>(i), ",");
+  }
+  return text;
+}
+
+}  // namespace heddle::tools

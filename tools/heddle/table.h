@@ -1,0 +1,28 @@
+// Tables on stdout: plain text with aligned columns, numbers to the right.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/sqlite/sqlite.h"
+
+namespace heddle::tools {
+
+struct Table {
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> rows;
+  std::vector<bool> right;  // per column: aligned to the right; missing means left
+};
+
+void Print(const Table& table);
+
+// Every row of a query, as text; NULL is "".
+Result<Table> QueryTable(sqlite::Statement* statement);
+
+// The rows of a query as a JSON array of objects, numbers as numbers.
+Result<std::string> QueryJson(sqlite::Statement* statement);
+
+// 1234567 -> "1,234,567".
+std::string Grouped(int64_t value);
+
+}  // namespace heddle::tools
