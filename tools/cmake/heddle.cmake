@@ -37,6 +37,10 @@ if(HEDDLE_SANITIZE)
 endif()
 add_library(heddle_warnings INTERFACE)
 target_compile_options(heddle_warnings INTERFACE -Wall -Wextra -Wconversion -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC bug 105651: std::string's operator+ is reported as overlapping itself.
+  target_compile_options(heddle_warnings INTERFACE -Wno-restrict)
+endif()
 
 # heddle_library(NAME SOURCES file... [PUBLIC dep...] [PRIVATE dep...] [PROTOS file.proto...])
 # Protobuf messages are generated into the build tree and included as "<folder>/<name>.pb.h".
