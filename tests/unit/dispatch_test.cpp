@@ -10,13 +10,13 @@ ExitCode RunHeddle(std::vector<std::string> arguments) { return Dispatch(argumen
 TEST(Dispatch, NamesTheClosestCommand) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(RunHeddle({"completon", "bash"}), ExitCode::kUsage);
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("did you mean 'completion'?"), std::string::npos);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("did you mean \"completion\"?"), std::string::npos);
 }
 
 TEST(Dispatch, RefusesUnknownAndAbbreviatedOptions) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(RunHeddle({"completion", "--hel"}), ExitCode::kUsage);
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("did you mean '--help'?"), std::string::npos);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("did you mean \"--help\"?"), std::string::npos);
 }
 
 TEST(Dispatch, EveryCommandHasHelp) {
@@ -34,12 +34,6 @@ TEST(Dispatch, EveryCommandHasHelp) {
         }
       };
   visit({}, Commands());
-}
-
-TEST(DidYouMean, OffersOnlyWhatIsClose) {
-  const std::vector<std::string> names = {"show", "check"};
-  EXPECT_EQ(DidYouMean("shwo", names), "show");
-  EXPECT_EQ(DidYouMean("zebra", names), "");
 }
 
 }  // namespace

@@ -37,7 +37,4 @@ ExitCode Dispatch(Arguments arguments);
 // Prints "heddle: <error>" to stderr and returns its exit code.
 ExitCode Report(const Error& error);
 
-// The candidate closest to `word` by edit distance, or "" when none is close enough to be meant.
-std::string DidYouMean(std::string_view word, std::span<const std::string> candidates);
-
 }  // namespace heddle::tools

@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <iostream>
-#include <numeric>
 
+#include "sim/base/suggest.h"
 #include "tools/heddle/command.h"
 
 namespace heddle::tools {
@@ -12,21 +11,6 @@ namespace {
 
 // Options are never guessed from a prefix: with guessing, `--ar x` is swallowed by a longer option's name.
 constexpr int kStyle = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-    }
-  }
-  return row[b.size()];
-}
 
 void PrintGroupHelp(const std::string& path, const std::vector<Command>& commands, std::FILE* out) {
   fmt::print(out, "usage: {} COMMAND [options]\n\n", path);
@@ -41,9 +25,8 @@ void PrintLeafHelp(const std::string& path, const Command& command, const po::op
   std::cout << options << std::flush;
 }
 
-ExitCode UsageError(const std::string& path, const std::string& message, const std::string& suggestion) {
-  fmt::print(stderr, "heddle: {}{}\n  `{} --help` lists what it takes.\n", message,
-             suggestion.empty() ? "" : fmt::format("; did you mean '{}'?", suggestion), path);
+ExitCode UsageError(const std::string& path, const std::string& message) {
+  fmt::print(stderr, "heddle: {}\n  `{} --help` lists what it takes.\n", message, path);
   return ExitCode::kUsage;
 }
 
@@ -71,9 +54,9 @@ ExitCode RunLeaf(const std::string& path, const Command& command, Arguments argu
     }
     po::notify(values);
   } catch (const po::unknown_option& error) {
-    return UsageError(path, error.what(), DidYouMean(error.get_option_name(), LongNames(options)));
+    return UsageError(path, error.what() + DidYouMean(error.get_option_name(), LongNames(options)));
   } catch (const po::error& error) {
-    return UsageError(path, error.what(), "");
+    return UsageError(path, error.what());
   }
   std::vector<std::string> given;
   if (values.count("heddle-positional") != 0)
@@ -100,23 +83,10 @@ ExitCode DispatchIn(const std::string& path, const std::vector<Command>& command
     }
     names.emplace_back(command.name);
   }
-  return UsageError(path, fmt::format("unknown command '{}'", word), DidYouMean(word, names));
+  return UsageError(path, fmt::format("unknown command '{}'{}", word, DidYouMean(word, names)));
 }
 
 }  // namespace
-
-std::string DidYouMean(std::string_view word, std::span<const std::string> candidates) {
-  std::string best;
-  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
-  for (const std::string& candidate : candidates) {
-    const size_t distance = EditDistance(word, candidate);
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = candidate;
-    }
-  }
-  return best;
-}
 
 ExitCode Report(const Error& error) {
   fmt::print(stderr, "heddle: {}\n", error.ToString());
