@@ -106,6 +106,32 @@ void DeviceMemory::AddToPages(const Buffer& buffer) {
   }
 }
 
+std::unique_ptr<DeviceMemory> DeviceMemory::Clone() const {
+  auto clone = std::make_unique<DeviceMemory>();
+  for (const Buffer* buffer : sorted_) {
+    clone->owned_.push_back(std::make_unique<Buffer>(*buffer));
+    clone->sorted_.push_back(clone->owned_.back().get());
+  }
+  for (const Buffer* buffer : clone->sorted_) clone->AddToPages(*buffer);
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    if (tables_[t] == nullptr) continue;
+    for (size_t p = 0; p < tables_[t]->pages.size(); ++p) {
+      const Page& from = tables_[t]->pages[p];
+      const uint8_t* data = from.data.load(std::memory_order_acquire);
+      Page& to = clone->tables_[t]->pages[p];
+      to.stale.store(from.stale.load(std::memory_order_relaxed), std::memory_order_relaxed);
+      if (data == nullptr) continue;
+      const uint64_t bytes = kPageBytes + (from.unknown ? kKnownBytes : 0);
+      auto copy = std::make_unique<uint8_t[]>(bytes);
+      std::memcpy(copy.get(), data, bytes);
+      to.data.store(copy.release(), std::memory_order_relaxed);
+      clone->materialised_bytes_ += kPageBytes;
+    }
+  }
+  clone->any_stale_.store(AnyStale(), std::memory_order_relaxed);
+  return clone;
+}
+
 void DeviceMemory::RecomputePage(uint64_t page_address) {
   Page& page = *PageAt(page_address);
   page.begin = page.end = page.buffers = 0;

@@ -68,6 +68,9 @@ class DeviceMemory final : public isa::MemoryImage {
   // Forgets a buffer and its pages. Not to be called while SMs run.
   void Free(uint64_t address);
 
+  // The same buffers with the same contents, independent from now on. Logged stores are not copied.
+  std::unique_ptr<DeviceMemory> Clone() const;
+
   // The buffer that contains the byte, or nullptr.
   const Buffer* Find(uint64_t address) const;
 

@@ -87,6 +87,21 @@ TEST(DeviceMemory, BytesOfUnknownContentsBecomeKnownWhenWritten) {
   EXPECT_FALSE(memory.IsKnown(base + 8, 1));
 }
 
+TEST(DeviceMemory, ACloneGoesItsOwnWay) {
+  DeviceMemory memory;
+  const uint64_t base =
+      memory.Allocate({.name = "x", .size_bytes = 3 * kPageBytes, .fill = FillPattern}).value();
+  memory.Store(base, reinterpret_cast<const uint8_t*>("abcd"), 4);
+  const std::unique_ptr<DeviceMemory> clone = memory.Clone();
+  EXPECT_EQ(clone->MaterialisedBytes(), kPageBytes);
+  memory.Store(base, reinterpret_cast<const uint8_t*>("efgh"), 4);
+  clone->Store(base + 4, reinterpret_cast<const uint8_t*>("ijkl"), 4);
+  EXPECT_EQ(std::memcmp(clone->Locate(base, 8), "abcdijkl", 8), 0);
+  EXPECT_EQ(std::memcmp(memory.Locate(base, 4), "efgh", 4), 0);
+  EXPECT_EQ(*memory.Locate(base + 4, 1), 4);
+  EXPECT_EQ(*clone->Locate(base + 2 * kPageBytes, 1), 2 * kPageBytes % 251);
+}
+
 TEST(DeviceMemory, OwnStoresAreSeenAtOnceOthersAfterPublishing) {
   DeviceMemory memory;
   const uint64_t base = memory.Allocate({.name = "x", .size_bytes = 64}).value();
