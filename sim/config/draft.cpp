@@ -39,6 +39,19 @@ const Location& Draft::LocationOf(std::string path) const {
   }
 }
 
+const Location& Draft::LatestLocation(std::span<const std::string> paths) const {
+  const std::string& own_file = locations_.at("").file;
+  const auto rank = [&](const Location& location) {
+    return location.file.starts_with("--set ") ? 2 : (location.file == own_file ? 1 : 0);
+  };
+  const Location* latest = nullptr;
+  for (const std::string& path : paths) {
+    const Location& location = LocationOf(path);
+    if (latest == nullptr || rank(location) > rank(*latest)) latest = &location;
+  }
+  return *latest;
+}
+
 void Draft::ForgetElements(const std::string& path) {
   const std::string first = path + "[";
   auto it = locations_.lower_bound(first);

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,9 @@ class Draft {
   void SetLocation(const std::string& path, Location location) { locations_[path] = std::move(location); }
   // Of `path`, or of the nearest enclosing message that was given somewhere.
   const Location& LocationOf(std::string path) const;
+  // Where the latest of `paths` was given: an override before the file itself before its base; the first of
+  // equals.
+  const Location& LatestLocation(std::span<const std::string> paths) const;
   // Forgets where the elements of an inherited list were given.
   void ForgetElements(const std::string& path);
 

@@ -37,10 +37,14 @@ Error ConfigurationError(std::string place, std::string message, std::string nex
 }
 
 Result<Source> ReadSource(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in.good() && !in.eof()) {
-    return ConfigurationError(path.string(), "cannot be read",
+  std::error_code error;
+  const bool is_file = fs::is_regular_file(path, error);
+  std::ifstream in;
+  if (is_file) in.open(path, std::ios::binary);
+  std::string text;
+  if (in.is_open()) text.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  if (!in.is_open() || in.bad()) {
+    return ConfigurationError(path.string(), is_file ? "cannot be read" : "no such file",
                               "`heddle arch list` shows the descriptions there are");
   }
   return Source{std::move(text), path.string(), path.stem().string()};
@@ -85,7 +89,8 @@ Result<Draft> ReadWithBase(const Source& source) {
   }
   inherited.SetLocation("", {source.file, 0, 0});
   if (!draft.gpu.has_name())
-    inherited.Report("name", "missing: a description that inherits has a name of its own");
+    inherited.ReportAt({source.file, 0, 0}, "name",
+                       "missing: a description that inherits has a name of its own");
   ParseText(source.text, source.file, &inherited);
   return inherited;
 }

@@ -5,6 +5,7 @@
 
 namespace heddle::tools {
 
+Command ArchCommand();
 Command CompletionCommand();
 Command SassCommand();
 Command DbCommand();
