@@ -6,6 +6,7 @@
 #include "frontend/sass/cubin.h"
 #include "frontend/sass/decoder.h"
 #include "frontend/sass/disassembler.h"
+#include "sim/base/suggest.h"
 #include "sim/isa/registers.h"
 #include "tools/heddle/commands.h"
 
@@ -170,7 +171,7 @@ Status List(const std::string& path, const std::string& only, bool as_json) {
     if (kernel.name == only) break;
   }
   if (!only.empty() && cubin.FindKernel(only) == nullptr) {
-    const std::string near = DidYouMean(only, names);
+    const std::string near = Suggest(only, names);
     return Error{ExitCode::kUsage, path, fmt::format("no kernel named {}", only),
                  near.empty() ? fmt::format("it has: {}", fmt::join(names, ", "))
                               : fmt::format("did you mean {}?", near)};
