@@ -1,11 +1,9 @@
 #include "frontend/trace/blob.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 #include <zstd.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 
 #include "sim/base/check.h"
@@ -21,16 +19,6 @@ Error Corrupt(const std::string& place, std::string message) {
 }
 
 }  // namespace
-
-std::string Sha256(std::span<const std::byte> bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  const int ok = EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  HEDDLE_CHECK(ok == 1, "trace.sha256", 0, "libcrypto has no SHA-256");
-  std::string hex;
-  for (unsigned int i = 0; i < size; ++i) hex += fmt::format("{:02x}", digest[i]);
-  return hex;
-}
 
 std::vector<std::byte> Compress(std::span<const std::byte> bytes) {
   std::vector<std::byte> out(ZSTD_compressBound(bytes.size()));

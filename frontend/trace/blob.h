@@ -1,4 +1,4 @@
-// Compression and hashing of the large values in a trace.
+// Compression of the large values in a trace.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,6 @@
 namespace heddle::trace {
 
 inline constexpr uint64_t kMaxBlobBytes = uint64_t{1} << 32;  // of one decompressed blob
-
-// Lower-case hex.
-std::string Sha256(std::span<const std::byte> bytes);
 
 std::vector<std::byte> Compress(std::span<const std::byte> bytes);
 

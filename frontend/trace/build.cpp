@@ -11,6 +11,7 @@
 #include "frontend/trace/htrace.h"
 #include "frontend/trace/launch.pb.h"
 #include "frontend/trace/text_format.h"
+#include "sim/base/suggest.h"
 
 namespace heddle::trace {
 namespace {
@@ -89,7 +90,7 @@ class Builder {
     }
     for (const auto& [name, value] : options_.defines) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-      const std::string near = NearestWord(name, known);
+      const std::string near = Suggest(name, known);
       return Error{ExitCode::kUsage, "--define " + name, "the description defines no such name",
                    near.empty() ? fmt::format("it defines: {}", fmt::join(known, ", "))
                                 : fmt::format("did you mean '{}'?", near)};

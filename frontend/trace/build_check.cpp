@@ -8,6 +8,7 @@
 
 #include "frontend/trace/build_modules.h"
 #include "frontend/trace/expression.h"
+#include "sim/base/suggest.h"
 
 namespace heddle::trace {
 namespace {
@@ -44,7 +45,7 @@ class CheckBuilder {
  private:
   Status RequireName(const std::string& name, const std::string& place) const {
     if (std::find(names_.begin(), names_.end(), name) != names_.end()) return Ok();
-    const std::string near = NearestWord(name, names_);
+    const std::string near = Suggest(name, names_);
     return Bad(
         place, fmt::format("'{}' is neither a buffer nor the result of an earlier operation", name),
         near.empty() ? "declare the buffer, or move the operation" : fmt::format("did you mean '{}'?", near));

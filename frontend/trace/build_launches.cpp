@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sim/base/suggest.h"
+
 namespace heddle::trace {
 namespace {
 
@@ -55,7 +57,7 @@ Result<uint32_t> LaunchBuilder::ChooseModule(const pb::Launch& launch, const Loc
     if (modules_[i].module.name == launch.module()) return i;
     names.push_back(modules_[i].module.name);
   }
-  const std::string near = NearestWord(launch.module(), names);
+  const std::string near = Suggest(launch.module(), names);
   return Bad(at.Place("module"), fmt::format("there is no module '{}'", launch.module()),
              near.empty() ? fmt::format("there are: {}", fmt::join(names, ", "))
                           : fmt::format("did you mean '{}'?", near));
@@ -196,7 +198,7 @@ Status LaunchBuilder::SetValue(const pb::Parameter& parameter, const Locator& at
       if (found == trace_->buffers.end()) {
         std::vector<std::string> names;
         for (const Buffer& b : trace_->buffers) names.push_back(b.name);
-        const std::string near = NearestWord(parameter.buffer(), names);
+        const std::string near = Suggest(parameter.buffer(), names);
         return Bad(at.Place("buffer"), fmt::format("there is no buffer '{}'", parameter.buffer()),
                    near.empty() ? "declare it with `buffer`" : fmt::format("did you mean '{}'?", near));
       }

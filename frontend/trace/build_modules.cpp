@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "frontend/trace/blob.h"
+#include "sim/base/digest.h"
 
 namespace heddle::trace {
 namespace {
@@ -142,7 +143,7 @@ Result<LoadedModule> LoadModule(const pb::Module& module, const Locator& at, con
   LoadedModule loaded;
   loaded.module.name = module.name();
   HEDDLE_ASSIGN_OR_RETURN(loaded.module.cubin, LoadCubin(module, at, target, toolchain, &loaded.triton));
-  loaded.module.sha256 = Sha256(loaded.module.cubin);
+  loaded.module.sha256 = Sha256Hex(loaded.module.cubin);
   const std::string place = at.Place(module.has_cubin() ? "cubin" : module.has_cuda() ? "cuda" : "triton");
   HEDDLE_ASSIGN_OR_RETURN(loaded.contents, toolchain.read_module(loaded.module.cubin, place));
   loaded.module.sm_version = loaded.contents.sm_version;

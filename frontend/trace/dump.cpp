@@ -3,6 +3,7 @@
 
 #include "frontend/trace/blob.h"
 #include "frontend/trace/htrace.h"
+#include "sim/base/digest.h"
 
 namespace heddle::trace {
 namespace {
@@ -92,7 +93,7 @@ void PrintMemory(const Trace& trace, Printer* out) {
         "{} {}",
         c.buffer, Printer::Show(c.offset_bytes), c.before_launch, static_cast<int>(r.kind), Name(r.type),
         r.seed, Printer::Quote(r.a), Printer::Quote(r.b), Printer::Quote(r.period), Printer::Quote(r.repeat),
-        r.bytes.size(), r.kind == RuleKind::kBytes ? Sha256(r.bytes) : "");
+        r.bytes.size(), r.kind == RuleKind::kBytes ? Sha256Hex(r.bytes) : "");
   }
   for (const TensorMap& t : trace.tensor_maps)
     out->Line("tensor_map launch {} offset {} buffer {} {}", t.launch, t.parameter_offset,
@@ -108,7 +109,7 @@ void PrintMeasured(const Trace& trace, Printer* out) {
               c.ranks);
   for (const WarpStreamBlob& w : trace.warp_streams)
     out->Line("warp_stream launch {} cta {} warp {} bytes {} {}", w.launch, w.cta, w.warp, w.bytes.size(),
-              Sha256(w.bytes));
+              Sha256Hex(w.bytes));
 }
 
 }  // namespace
@@ -126,13 +127,13 @@ std::string DumpText(const Trace& trace) {
   PrintLaunches(trace, &out);
   PrintMemory(trace, &out);
   PrintMeasured(trace, &out);
-  out.Line("check {} bytes sha256 {}", trace.check.size(), Sha256(std::as_bytes(std::span(trace.check))));
+  out.Line("check {} bytes sha256 {}", trace.check.size(), Sha256Hex(std::as_bytes(std::span(trace.check))));
   return out.Take();
 }
 
 std::string Digest(const Trace& trace) {
   const std::string text = DumpText(trace);
-  return Sha256(std::as_bytes(std::span(text)));
+  return Sha256Hex(std::as_bytes(std::span(text)));
 }
 
 }  // namespace heddle::trace

@@ -10,6 +10,8 @@
 #include <numeric>
 #include <type_traits>
 
+#include "sim/base/suggest.h"
+
 namespace heddle::trace {
 namespace {
 
@@ -134,7 +136,7 @@ class Evaluator {
     at_ = begin;
     std::vector<std::string> known;
     for (const auto& [key, value] : scope_.symbols) known.push_back(key);
-    const std::string near = NearestWord(name, known);
+    const std::string near = Suggest(name, known);
     return Fail(fmt::format("'{}' is not defined", name),
                 near.empty() ? "add it to `define`, or give it with --define NAME=VALUE"
                              : fmt::format("did you mean '{}'?", near));
@@ -319,29 +321,6 @@ std::set<std::string> NamesIn(std::string_view text) {
     if (i == text.size() || text[i] != '(') names.emplace(text.substr(begin, end - begin));
   }
   return names;
-}
-
-std::string NearestWord(std::string_view word, const std::vector<std::string>& candidates) {
-  std::string best;
-  size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
-  for (const std::string& candidate : candidates) {
-    std::vector<size_t> row(candidate.size() + 1);
-    std::iota(row.begin(), row.end(), size_t{0});
-    for (size_t i = 1; i <= word.size(); ++i) {
-      size_t diagonal = row[0];
-      row[0] = i;
-      for (size_t j = 1; j <= candidate.size(); ++j) {
-        const size_t substituted = diagonal + (word[i - 1] != candidate[j - 1]);
-        diagonal = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-      }
-    }
-    if (row.back() < best_distance) {
-      best_distance = row.back();
-      best = candidate;
-    }
-  }
-  return best;
 }
 
 }  // namespace heddle::trace

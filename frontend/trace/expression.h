@@ -39,7 +39,4 @@ Result<double> EvaluateReal(std::string_view text, const Scope& scope, const std
 // was read.
 std::set<std::string> NamesIn(std::string_view text);
 
-// The candidate that is nearest to `word` in edit distance, "" when none is near.
-std::string NearestWord(std::string_view word, const std::vector<std::string>& candidates);
-
 }  // namespace heddle::trace

@@ -11,6 +11,7 @@
 #include "frontend/trace/payload.h"
 #include "frontend/trace/sass_codec.h"
 #include "frontend/trace/schema.h"
+#include "sim/base/digest.h"
 #include "sim/sqlite/sqlite.h"
 
 namespace heddle::trace {
@@ -74,7 +75,7 @@ class Reader {
     HEDDLE_ASSIGN_OR_RETURN(
         std::vector<std::byte> bytes,
         Decompress(statement.Blob(2), static_cast<uint64_t>(statement.Integer(1)), where));
-    if (Sha256(bytes) != statement.Text(0))
+    if (Sha256Hex(bytes) != statement.Text(0))
       return Damaged(fmt::format("blob {} does not match its hash", id));
     return bytes;
   }
@@ -113,7 +114,7 @@ class Reader {
       module.sha256 = row.Text(2);
       if (!Index(row, 3, &module.sm_version)) return false;
       HEDDLE_ASSIGN_OR_RETURN(module.cubin, ReadBlob(row.Integer(4)));
-      return Sha256(module.cubin) == module.sha256;
+      return Sha256Hex(module.cubin) == module.sha256;
     }));
     HEDDLE_RETURN_IF_ERROR(ForEachRow("function", [&](Statement& row) -> Result<bool> {
       Function& function = trace_.functions.emplace_back();

@@ -9,6 +9,7 @@
 #include "frontend/trace/payload.h"
 #include "frontend/trace/sass_codec.h"
 #include "frontend/trace/schema.h"
+#include "sim/base/digest.h"
 #include "sim/sqlite/sqlite.h"
 
 namespace heddle::trace {
@@ -45,7 +46,7 @@ class Writer {
 
   // The id of the blob with these bytes, which is stored once.
   Result<int64_t> BlobId(std::span<const std::byte> bytes) {
-    const std::string sha256 = Sha256(bytes);
+    const std::string sha256 = Sha256Hex(bytes);
     const auto [found, inserted] = blobs_.emplace(sha256, static_cast<int64_t>(blobs_.size()));
     if (inserted) {
       HEDDLE_ASSIGN_OR_RETURN(Statement insert, Insert("blob", 4));

@@ -6,6 +6,7 @@
 
 #include "frontend/trace/expression.h"
 #include "frontend/trace/trace.h"
+#include "sim/base/suggest.h"
 
 namespace heddle::trace {
 namespace {
@@ -60,7 +61,7 @@ class Resolver {
     for (const auto& [name, value] : trace_.defines) known.push_back(name);
     for (const auto& [name, value] : overrides) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-      const std::string near = NearestWord(name, known);
+      const std::string near = Suggest(name, known);
       return Bad(At("--define " + name), "the trace defines no such name",
                  near.empty() ? "`heddle trace info` lists what it defines"
                               : fmt::format("did you mean '{}'?", near));

@@ -5,6 +5,7 @@
 #include <google/protobuf/io/tokenizer.h>
 
 #include "frontend/trace/expression.h"
+#include "sim/base/suggest.h"
 
 namespace heddle::trace {
 namespace {
@@ -32,7 +33,7 @@ const Descriptor* FindMessage(const Descriptor* root, const std::string& full_na
 }
 
 // `Message type "heddle.trace.pb.Buffer" has no field named "shpae".` -> "did you mean 'shape'?"
-std::string Suggest(const Descriptor* root, const std::string& message) {
+std::string SuggestField(const Descriptor* root, const std::string& message) {
   const size_t type_begin = message.find('"');
   const size_t type_end = message.find('"', type_begin + 1);
   const size_t name_begin = message.find("no field named \"");
@@ -44,7 +45,7 @@ std::string Suggest(const Descriptor* root, const std::string& message) {
   name = name.substr(0, name.find('"'));
   std::vector<std::string> known;
   for (int i = 0; i < type->field_count(); ++i) known.push_back(type->field(i)->name());
-  const std::string near = NearestWord(name, known);
+  const std::string near = Suggest(name, known);
   return near.empty() ? fmt::format("its fields are {}", fmt::join(known, ", "))
                       : fmt::format("did you mean '{}'?", near);
 }
@@ -81,7 +82,7 @@ Status ParseText(const std::string& text, const std::string& file, google::proto
   if (parser.ParseFromString(text, message)) return Ok();
   std::string what = error.message_.empty() ? "cannot be read" : error.message_;
   if (what.ends_with('.')) what.pop_back();
-  const std::string suggestion = Suggest(message->GetDescriptor(), what);
+  const std::string suggestion = SuggestField(message->GetDescriptor(), what);
   return Error{ExitCode::kTrace, fmt::format("{}:{}:{}", file, error.line_, error.column_), std::move(what),
                suggestion.empty() ? "frontend/trace/launch.proto says what a launch description may hold"
                                   : suggestion};

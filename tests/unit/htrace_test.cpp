@@ -9,6 +9,7 @@
 #include "frontend/trace/htrace.h"
 #include "frontend/trace/sass_codec.h"
 #include "frontend/trace/schema.h"
+#include "sim/base/digest.h"
 #include "tests/unit/sample_trace.h"
 
 namespace heddle::trace {
@@ -270,7 +271,7 @@ TEST(Blob, CompressionRoundTripsAndShaIsSha) {
   EXPECT_FALSE(Decompress(packed, bytes.size() - 1, "p").ok());
   EXPECT_FALSE(Decompress(packed, bytes.size() + 1, "p").ok());
   // FIPS 180-2, appendix B.1.
-  EXPECT_EQ(Sha256(std::as_bytes(std::span("abc", 3))),
+  EXPECT_EQ(Sha256Hex(std::as_bytes(std::span("abc", 3))),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 

@@ -3,6 +3,7 @@
 
 #include "frontend/trace/blob.h"
 #include "frontend/trace/trace.h"
+#include "sim/base/digest.h"
 
 namespace heddle::trace {
 
@@ -52,7 +53,7 @@ inline Trace SampleTrace() {
   t.defines = {{"M", Expr{64}}, {"tiles", Expr{"ceil_div(M, 16)"}}};
   t.device = {"Some GPU", 80, {{"sm_count", 108}, {"l2_bytes", -1}}};
   t.modules = {{"m", "", bytes(300, 1), 80}};
-  t.modules[0].sha256 = Sha256(t.modules[0].cubin);
+  t.modules[0].sha256 = Sha256Hex(t.modules[0].cubin);
   t.functions = {{0, "_Z6kernelPf", {{0, 0, 8}, {1, 8, 4}}, 136, 40, 1024, 16, 1, 256}};
   t.sass = {{0, 3, SampleCode()}};
   t.buffers = {{"a", DType::kBf16, {Expr{"M"}, Expr{3}}, Expr{256}, 0},
