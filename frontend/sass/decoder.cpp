@@ -51,7 +51,7 @@ class FunctionDecoder {
       return ErrorAt(pc, line, fmt::format("operand not understood: \"{}\"", *rest));
     HEDDLE_RETURN_IF_ERROR(RestorePredicateFile(line, instruction));
     if (sm_version_ < 90) RestoreDescriptor(instruction);
-    CompleteOperands(sm_version_, instruction);
+    CompleteOperands(instruction);
     return instruction;
   }
 

@@ -94,7 +94,26 @@ TEST_F(SassCorpus, EveryKernelDecodes) {
 struct Tally {
   size_t fields = 0;
   size_t misses = 0;
+  size_t set_aside = 0;  // fields that nvdisasm's table does not cover
 };
+
+// What nvdisasm's table leaves out or marks against the code's own evidence:
+// - the predicate file of P2R, R2P and UP2UR shows no marks at all;
+// - the source predicate of LDGSTS is marked as written too, though code goes on to use its value;
+// - uniform registers from UR63 on have no column.
+bool IsSetAside(const isa::Instruction& instruction, const LiveMark& mark) {
+  const bool is_predicate = mark.file == "P" || mark.file == "UP";
+  switch (instruction.op) {
+    case isa::Op::kP2R:
+    case isa::Op::kR2P:
+    case isa::Op::kUP2UR:
+      return is_predicate && !mark.read && !mark.written;
+    case isa::Op::kLDGSTS:
+      return is_predicate && mark.read && mark.written;
+    default:
+      return mark.file == "UR" && mark.index >= 63;
+  }
+}
 
 // A miss as "sm_90 HGMMA.64x128x16.F32: R3 read by heddle alone".
 std::string Describe(uint32_t sm_version, const isa::Instruction& instruction, const LiveMark& mark,
@@ -113,11 +132,15 @@ void Compare(uint32_t sm_version, const isa::Instruction& instruction, const std
     const bool reads_it = reads.test(mark.index);
     const bool writes_it = writes.test(mark.index);
     seen_reads.set(mark.index);
+    if (IsSetAside(instruction, mark)) {
+      tally.set_aside += 2;
+      return;
+    }
     tally.fields += 2;
     const size_t wrong = (reads_it != mark.read ? 1u : 0u) + (writes_it != mark.written ? 1u : 0u);
     if (wrong == 0) return;
     tally.misses += wrong;
-    misses[std::string(isa::Name(instruction.op))].push_back(
+    misses[fmt::format("sm_{} {}", sm_version, isa::Name(instruction.op))].push_back(
         Describe(sm_version, instruction, mark, reads_it, writes_it));
   };
   const auto dispatch = [&](const LiveMark& mark) {
@@ -169,14 +192,14 @@ TEST_F(SassCorpus, RegistersAgreeWithLiveRanges) {
   }
   for (const auto& [op, list] : misses) {
     fmt::print("{} misses of {}\n", list.size(), op);
-    for (size_t i = 0; i < std::min<size_t>(list.size(), 3); ++i) fmt::print("  {}\n", list[i]);
+    for (size_t i = 0; i < std::min<size_t>(list.size(), 6); ++i) fmt::print("  {}\n", list[i]);
   }
   fmt::print("{} files, {} of them without live ranges\n", files_.size(), without);
   for (const auto& [sm_version, tally] : tallies) {
     const double agreement =
         100.0 - 100.0 * static_cast<double>(tally.misses) / static_cast<double>(tally.fields);
-    fmt::print("sm_{}: {} fields, {} misses, {:.4f} % agree\n", sm_version, tally.fields, tally.misses,
-               agreement);
+    fmt::print("sm_{}: {} fields, {} misses, {:.4f} % agree; {} fields set aside\n", sm_version, tally.fields,
+               tally.misses, agreement, tally.set_aside);
     if (sm_version == 80 || sm_version == 90) {
       EXPECT_GE(agreement, 99.9) << "sm_" << sm_version;
     }
