@@ -37,6 +37,7 @@ struct MemoryRequest {
   isa::WarpStream* stream = nullptr;
   uint32_t token = 0;
   uint32_t lanes = 0;
+  uint32_t launch = 0;        // LaunchHandle on this SM: whose statistics count the request
 
   Cycle reply_cycle = 0;      // written by the memory system: last sector at the SM, or acknowledgement
 };

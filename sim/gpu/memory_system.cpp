@@ -1,0 +1,254 @@
+#include "sim/gpu/memory_system.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "sim/base/check.h"
+#include "sim/engine/windows.h"
+
+namespace heddle::gpu {
+namespace {
+
+using memory::MemoryRequest;
+using memory::RequestKind;
+using memory::SliceRequest;
+
+// A request may leave its SM some time after the window in which it was issued; what leaves later than this
+// is served in the order of the last bucket.
+constexpr Cycle kSortRange = 2048;
+
+uint32_t ReplyBytes(const MemoryRequest& request) {
+  if (request.kind == RequestKind::kRead)
+    return static_cast<uint32_t>(std::popcount(request.sector_mask)) * memory::kSectorBytes;
+  return request.kind == RequestKind::kAtomic ? request.payload_bytes : 0;
+}
+
+uint64_t OrderKey(const MemoryRequest& request) { return request.cycle << 16 | request.sm; }
+
+}  // namespace
+
+MemorySystem::MemorySystem(const config::Gpu& gpu, uint64_t placement_seed)
+    : crossbar_(gpu),
+      map_(gpu, placement_seed),
+      tlb_(gpu.tlb.l3),
+      page_shift_(map_.page_shift()),
+      sm_miss_cycles_(gpu.tlb.l1.miss_latency_cycles),
+      gpc_miss_cycles_(gpu.tlb.l2.miss_latency_cycles),
+      walk_cycles_(gpu.tlb.l3.miss_latency_cycles),
+      shortest_reply_(engine::ShortestReply(gpu)),
+      statistics_(crossbar_.sm_count()) {
+  uint32_t first_sm = 0;
+  for (uint32_t sms : gpu.sms_per_gpc) {
+    Gpc& gpc = gpcs_.emplace_back(gpu);
+    gpc.first_sm = first_sm;
+    gpc.sm_count = sms;
+    gpc.sm_tlbs.assign(sms, memory::Tlb(gpu.tlb.l1));
+    gpc.to_group.resize(map_.groups());
+    first_sm += sms;
+  }
+  for (uint32_t group = 0; group < map_.groups(); ++group) groups_.emplace_back(gpu, group);
+  CountAs(0, 0, 0);
+}
+
+void MemorySystem::CountAs(uint32_t sm, uint32_t launch, uint16_t statistics) {
+  if (statistics_[sm].size() <= launch) statistics_[sm].resize(launch + 1);
+  statistics_[sm][launch] = statistics;
+  if (walk_counters_.size() > statistics) return;
+  walk_counters_.resize(statistics + size_t{1});
+  for (Group& group : groups_) group.counters.resize(statistics + size_t{1});
+}
+
+void MemorySystem::TakeCounters(uint16_t statistics, stats::Counters* counters) {
+  for (Group& group : groups_) {
+    *counters += group.counters[statistics];
+    group.counters[statistics] = {};
+  }
+  *counters += walk_counters_[statistics];
+  walk_counters_[statistics] = {};
+}
+
+void MemorySystem::InvalidateCaches() {
+  for (Group& group : groups_) group.slices.InvalidateCaches();
+  for (Gpc& gpc : gpcs_) {
+    gpc.tlb.Reset();
+    for (memory::Tlb& tlb : gpc.sm_tlbs) tlb.Reset();
+  }
+  tlb_.Reset();
+}
+
+void MemorySystem::FillWithForeignLines() {
+  for (Group& group : groups_) group.slices.FillWithForeignLines();
+}
+
+uint64_t MemorySystem::DirtyLines() const {
+  uint64_t lines = 0;
+  for (const Group& group : groups_) lines += group.slices.DirtyLines();
+  return lines;
+}
+
+void MemorySystem::Serve(std::span<memory::Outbox* const> outboxes, Cycle begin, engine::Workers* workers) {
+  const uint32_t gpcs = static_cast<uint32_t>(gpcs_.size());
+  workers->ForEach(gpcs, [&](uint32_t g) {
+    Gpc& gpc = gpcs_[g];
+    Collect(&gpc, outboxes, begin);
+    gpc.translated.clear();
+    for (const MemoryRequest* request : gpc.order) gpc.translated.push_back(Translate(&gpc, *request));
+    if (gpc.pending.empty()) Send(g, begin);
+  });
+  with_pending_.clear();
+  bool any = false;
+  for (uint32_t g = 0; g < gpcs; ++g) {
+    any = any || !gpcs_[g].order.empty();
+    if (!gpcs_[g].pending.empty()) with_pending_.push_back(g);
+  }
+  if (!any) return;
+  if (!with_pending_.empty()) {
+    WalkPages();
+    workers->ForEach(static_cast<uint32_t>(with_pending_.size()), [&](uint32_t i) {
+      PatchTlbs(&gpcs_[with_pending_[i]]);
+      Send(with_pending_[i], begin);
+    });
+  }
+  workers->ForEach(static_cast<uint32_t>(groups_.size()), [&](uint32_t group) { ServeGroup(group, begin); });
+  workers->ForEach(gpcs, [&](uint32_t g) { Return(g); });
+}
+
+// A counting sort by cycle, stable: SMs rise, and within an SM so does the sequence.
+void MemorySystem::Collect(Gpc* gpc, std::span<memory::Outbox* const> outboxes, Cycle begin) {
+  gpc->order.clear();
+  const auto of_sm = outboxes.subspan(gpc->first_sm, gpc->sm_count);
+  size_t total = 0;
+  for (const memory::Outbox* outbox : of_sm) total += outbox->size();
+  if (total == 0) return;
+  gpc->counts.assign(kSortRange + 1, 0);
+  const auto bucket_of = [&](const MemoryRequest& request) {
+    return std::min(request.cycle - begin, kSortRange - 1);
+  };
+  for (const memory::Outbox* outbox : of_sm) {
+    for (const MemoryRequest& request : *outbox) {
+      HEDDLE_CHECK(request.cycle >= begin, "gpu.memory", request.cycle, "a request from an earlier window");
+      ++gpc->counts[bucket_of(request) + 1];
+    }
+  }
+  for (size_t i = 1; i <= kSortRange; ++i) gpc->counts[i] += gpc->counts[i - 1];
+  gpc->order.resize(total);
+  for (memory::Outbox* outbox : of_sm)
+    for (MemoryRequest& request : *outbox) gpc->order[gpc->counts[bucket_of(request)]++] = &request;
+}
+
+// Returns when the translation is known, or kPendingFlag and the number of the pending page.
+Cycle MemorySystem::Translate(Gpc* gpc, const MemoryRequest& request) {
+  const uint64_t page = request.line_address >> page_shift_;
+  memory::Tlb& sm_tlb = gpc->sm_tlbs[request.sm - gpc->first_sm];
+  if (const memory::Tlb::Entry* entry = sm_tlb.Find(page)) {
+    return (entry->ready & kPendingFlag) != 0 ? entry->ready : std::max(request.cycle, entry->ready);
+  }
+  return MissGpc(gpc, &sm_tlb, page, request);
+}
+
+Cycle MemorySystem::MissGpc(Gpc* gpc, memory::Tlb* sm_tlb, uint64_t page, const MemoryRequest& request) {
+  const memory::Tlb::Entry* entry = gpc->tlb.Find(page);
+  if (entry == nullptr) {
+    entry = gpc->tlb.Insert(page, kPendingFlag | gpc->pending.size());
+    gpc->pending.push_back({page, request.cycle + sm_miss_cycles_, StatisticsOf(request), 0});
+  }
+  const Cycle ready = (entry->ready & kPendingFlag) != 0
+                          ? entry->ready
+                          : std::max(entry->ready, request.cycle + sm_miss_cycles_);
+  sm_tlb->Insert(page, ready);
+  return ready;
+}
+
+// The GPU's TLB, in the order of the misses.
+void MemorySystem::WalkPages() {
+  walks_.clear();
+  for (Gpc& gpc : gpcs_)
+    for (PendingPage& page : gpc.pending) walks_.push_back(&page);
+  std::stable_sort(walks_.begin(), walks_.end(),
+                   [](const PendingPage* a, const PendingPage* b) { return a->cycle < b->cycle; });
+  for (PendingPage* page : walks_) {
+    const Cycle at = page->cycle + gpc_miss_cycles_;
+    if (const memory::Tlb::Entry* entry = tlb_.Find(page->page)) {
+      page->ready = std::max(at, entry->ready);
+      continue;
+    }
+    ++walk_counters_[page->statistics].tlb_misses;
+    page->ready = tlb_.Insert(page->page, at + walk_cycles_)->ready;
+  }
+}
+
+void MemorySystem::PatchTlbs(Gpc* gpc) {
+  const auto patch = [&](memory::Tlb* tlb, const PendingPage& page) {
+    memory::Tlb::Entry* entry = tlb->Find(page.page);
+    if (entry != nullptr && (entry->ready & kPendingFlag) != 0) entry->ready = page.ready;
+  };
+  for (const PendingPage& page : gpc->pending) {
+    patch(&gpc->tlb, page);
+    for (memory::Tlb& tlb : gpc->sm_tlbs) patch(&tlb, page);
+  }
+  for (size_t i = 0; i < gpc->order.size(); ++i) {
+    Cycle& translated = gpc->translated[i];
+    if ((translated & kPendingFlag) != 0)
+      translated = std::max(gpc->order[i]->cycle, gpc->pending[translated & ~kPendingFlag].ready);
+  }
+  gpc->pending.clear();
+}
+
+void MemorySystem::Send(uint32_t g, Cycle begin) {
+  Gpc& gpc = gpcs_[g];
+  if (gpc.order.empty()) return;
+  crossbar_.AdvanceTo(g, begin);
+  for (auto& list : gpc.to_group) list.clear();
+  for (size_t i = 0; i < gpc.order.size(); ++i) {
+    MemoryRequest* request = gpc.order[i];
+    SliceRequest to_slice;
+    to_slice.request = request;
+    to_slice.location = map_.Locate(map_.PhysicalLine(request->line_address));
+    to_slice.partition = static_cast<uint16_t>(crossbar_.PartitionOf(request->sm));
+    to_slice.statistics = StatisticsOf(*request);
+    to_slice.arrival = crossbar_.Request(request->sm, gpc.translated[i], request->payload_bytes);
+    gpc.to_group[to_slice.location.group].push_back(to_slice);
+  }
+}
+
+void MemorySystem::ServeGroup(uint32_t number, Cycle begin) {
+  struct Head {
+    uint64_t key;
+    const SliceRequest* next;
+    const SliceRequest* end;
+  };
+  std::array<Head, 64> heads;
+  size_t active = 0;
+  HEDDLE_CHECK(gpcs_.size() <= heads.size(), "gpu.memory", begin, "GPCs");
+  for (const Gpc& gpc : gpcs_) {
+    if (gpc.order.empty() || gpc.to_group[number].empty()) continue;
+    const auto& list = gpc.to_group[number];
+    heads[active++] = {OrderKey(*list.front().request), list.data(), list.data() + list.size()};
+  }
+  if (active == 0) return;
+  Group& group = groups_[number];
+  group.slices.AdvanceTo(begin);
+  while (active > 0) {
+    Head* first = &heads[0];
+    for (size_t i = 1; i < active; ++i)
+      if (heads[i].key < first->key) first = &heads[i];
+    const SliceRequest& request = *first->next;
+    request.request->reply_cycle = group.slices.Serve(request, &group.counters[request.statistics]);
+    if (++first->next == first->end) {
+      *first = heads[--active];
+    } else {
+      first->key = OrderKey(*first->next->request);
+    }
+  }
+}
+
+void MemorySystem::Return(uint32_t g) {
+  Gpc& gpc = gpcs_[g];
+  for (MemoryRequest* request : gpc.order) {
+    request->reply_cycle = crossbar_.Reply(request->sm, request->reply_cycle, ReplyBytes(*request));
+    HEDDLE_CHECK(request->reply_cycle >= request->cycle + shortest_reply_, "gpu.memory", request->cycle,
+                 "a reply before the shortest way");
+  }
+}
+
+}  // namespace heddle::gpu

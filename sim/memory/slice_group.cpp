@@ -1,0 +1,287 @@
+#include "sim/memory/slice_group.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "sim/isa/warp_stream.h"
+
+namespace heddle::memory {
+namespace {
+
+uint32_t Sectors(uint8_t mask) { return static_cast<uint32_t>(std::popcount(mask)); }
+uint32_t Bytes(uint8_t mask) { return Sectors(mask) * kSectorBytes; }
+
+// Adds the bytes of a write to what is known of each sector; a sector that is complete becomes valid.
+void RecordWrite(const Way& way, uint8_t sectors, uint32_t payload_bytes) {
+  const uint32_t each = payload_bytes / Sectors(sectors) / 2;  // in units of 2 bytes
+  if (each >= kSectorBytes / 2) {
+    way.valid() |= sectors;
+    return;
+  }
+  for (uint32_t sector = 0; sector < 4; ++sector) {
+    if (((sectors >> sector) & 1) == 0 || ((way.valid() >> sector) & 1) != 0) continue;
+    const uint32_t shift = 4 * sector;
+    const uint32_t known = ((way.written() >> shift) & 0xf) + each;
+    const uint32_t rest = way.written() & ~(0xfU << shift);
+    if (known >= kSectorBytes / 2) {
+      way.valid() |= static_cast<uint8_t>(1U << sector);
+      way.written() = static_cast<uint16_t>(rest);
+    } else {
+      way.written() = static_cast<uint16_t>(rest | known << shift);
+    }
+  }
+}
+
+// The cycle in which the last of `bytes` moves: latencies count from there.
+Cycle Move(engine::Calendar* calendar, Cycle from, uint32_t amount) {
+  return amount == 0 ? from : calendar->Reserve(from, amount) - 1;
+}
+
+// The sectors of `wanted` that are on their way arrive at the returned cycle; `at` when none is.
+Cycle WaitForPending(const Way& way, uint8_t wanted, Cycle at) {
+  if ((way.pending() & wanted) == 0) return at;
+  if (way.ready() > at) return way.ready();
+  way.pending() = 0;
+  return at;
+}
+
+// Sector operations of an atomic: one for each sector, and one for each lane beyond the 4-byte words that
+// these hold (such lanes share a word with another one).
+uint32_t AtomicOperations(const MemoryRequest& request) {
+  const uint32_t sectors = Sectors(request.sector_mask);
+  const uint32_t words = sectors * (kSectorBytes / 4);
+  const uint32_t lanes = static_cast<uint32_t>(std::popcount(request.lanes));
+  return sectors + (lanes > words ? lanes - words : 0);
+}
+
+}  // namespace
+
+SliceGroup::Slice::Slice(const config::Gpu& gpu, uint64_t seed)
+    : lines(gpu, seed),
+      data(gpu.l2.slice_bytes_per_cycle, 4),
+      atomics(1 / gpu.l2.atomic_interval_cycles, 4),
+      inbound(gpu.interconnect.partition_bytes_per_cycle * gpu.l2.partitions / gpu.l2.slices, 4) {}
+
+SliceGroup::SliceGroup(const config::Gpu& gpu, uint32_t id)
+    : partitions_(gpu.l2.partitions),
+      hit_latency_(gpu.l2.hit_latency_cycles),
+      atomic_latency_(gpu.l2.atomic_latency_cycles),
+      link_there_(gpu.interconnect.partition_latency_cycles / 2),
+      link_back_(gpu.interconnect.partition_latency_cycles - link_there_),
+      replicate_far_(gpu.l2.replicate_far) {
+  const AddressMap map(gpu);
+  slices_per_partition_ = map.slices_per_group();
+  channels_per_partition_ = map.channels_per_group();
+  for (uint32_t i = 0; i < partitions_ * slices_per_partition_; ++i)
+    slices_.emplace_back(gpu, uint64_t{id} << 16 | i);
+  for (uint32_t i = 0; i < partitions_ * channels_per_partition_; ++i)
+    channels_.emplace_back(gpu, id * partitions_ * channels_per_partition_ + i);
+}
+
+Cycle SliceGroup::Serve(const SliceRequest& request, stats::Counters* counters) {
+  const MemoryRequest& what = *request.request;
+  const bool at_home = what.kind != RequestKind::kRead || what.stream != nullptr;
+  if (!at_home) return ReadNear(request, counters);
+  // Writes and atomics travel there with their data.
+  const Location& where = request.location;
+  const bool far = where.home != request.partition;
+  Cycle arrival = request.arrival;
+  if (far) {
+    arrival = Move(&At(where.home, where.slice).inbound, arrival, what.payload_bytes) + link_there_;
+    counters->lts_fabric_bytes += what.payload_bytes;
+  }
+  Cycle moved = 0;
+  switch (what.kind) {
+    case RequestKind::kRead:
+      moved = ReadHome(where, what.sector_mask, arrival, counters);
+      break;
+    case RequestKind::kWrite:
+      moved = WriteHome(request, arrival, counters);
+      break;
+    case RequestKind::kAtomic:
+    case RequestKind::kReduction:
+      moved = AtomicHome(request, arrival, counters) + atomic_latency_;
+      break;
+  }
+  if (what.stream != nullptr) what.stream->PerformAtSlice(what.token, what.lanes, moved);
+  if (far && what.kind == RequestKind::kRead) {
+    moved = Move(&At(request.partition, where.slice).inbound, moved, Bytes(what.sector_mask));
+    counters->lts_fabric_bytes += Bytes(what.sector_mask);
+  }
+  return moved + hit_latency_ + (far ? link_back_ : 0);
+}
+
+Cycle SliceGroup::ReadNear(const SliceRequest& request, stats::Counters* counters) {
+  const Location& where = request.location;
+  const uint8_t wanted = request.request->sector_mask;
+  const Cycle arrival = request.arrival;
+  if (where.home == request.partition) return ReadHome(where, wanted, arrival, counters) + hit_latency_;
+
+  Slice& near = At(request.partition, where.slice);
+  Cycle ready = arrival;
+  uint8_t missing = wanted;
+  Way way;
+  if (replicate_far_) {
+    counters->lts_lookups_sector += Sectors(wanted);
+    counters->lts_t_bytes += Bytes(wanted);
+    way = near.lines.Find({where.index, where.home});
+    if (way.set != nullptr) {
+      near.lines.Touch(way);
+      missing = wanted & static_cast<uint8_t>(~way.valid());
+      ready = WaitForPending(way, wanted, arrival);
+    }
+    counters->lts_hits_sector += Sectors(wanted) - Sectors(missing);
+  }
+  if (missing == 0) return Move(&near.data, ready, Bytes(wanted)) + hit_latency_;
+
+  const Cycle at_home = ReadHome(where, missing, arrival + link_there_, counters);
+  const Cycle back = Move(&near.inbound, at_home, Bytes(missing)) + link_back_;
+  counters->lts_fabric_bytes += Bytes(missing);
+  if (!replicate_far_) return back + hit_latency_;
+  if (way.set == nullptr) {
+    Dirt dirt;
+    way = near.lines.Allocate({where.index, where.home}, &dirt);
+    WriteBack(dirt, where.slice, arrival, counters);
+  }
+  way.valid() |= missing;
+  way.pending() |= missing;
+  way.ready() = std::max(way.ready(), back);
+  counters->lts_t_bytes += Bytes(missing);
+  return Move(&near.data, std::max(ready, back), Bytes(wanted)) + hit_latency_;
+}
+
+Cycle SliceGroup::ReadHome(const Location& where, uint8_t sectors, Cycle arrival, stats::Counters* counters) {
+  Slice& home = At(where.home, where.slice);
+  const Way way = FindOrAllocateHome(where, arrival, counters);
+  counters->lts_lookups_sector += Sectors(sectors);
+  counters->lts_t_bytes += Bytes(sectors);
+  counters->lts_hits_sector += Sectors(sectors & way.valid());
+  return Move(&home.data, Fetch(where, way, sectors, arrival, counters), Bytes(sectors));
+}
+
+Cycle SliceGroup::WriteHome(const SliceRequest& request, Cycle arrival, stats::Counters* counters) {
+  const Location& where = request.location;
+  const uint8_t sectors = request.request->sector_mask;
+  Slice& home = At(where.home, where.slice);
+  const Way way = FindOrAllocateHome(where, arrival, counters);
+  counters->lts_lookups_sector += Sectors(sectors);
+  counters->lts_hits_sector += Sectors(sectors);  // a write needs nothing from DRAM
+  counters->lts_t_bytes += Bytes(sectors);
+  RecordWrite(way, sectors, request.request->payload_bytes);
+  home.lines.MarkDirty(way, {where.index, where.home}, sectors);
+  DropReplicas(where);
+  LimitDirty(&home, where.slice, arrival, counters);
+  return Move(&home.data, arrival, Bytes(sectors));
+}
+
+Cycle SliceGroup::AtomicHome(const SliceRequest& request, Cycle arrival, stats::Counters* counters) {
+  const Location& where = request.location;
+  const uint8_t sectors = request.request->sector_mask;
+  Slice& home = At(where.home, where.slice);
+  const Way way = FindOrAllocateHome(where, arrival, counters);
+  counters->lts_lookups_sector += Sectors(sectors);
+  counters->lts_t_bytes += Bytes(sectors);
+  ++counters->lts_atomics;
+  counters->lts_hits_sector += Sectors(sectors & way.valid());
+  const Cycle data = Fetch(where, way, sectors, arrival, counters);
+  home.lines.MarkDirty(way, {where.index, where.home}, sectors);
+  DropReplicas(where);
+  LimitDirty(&home, where.slice, arrival, counters);
+  return Move(&home.atomics, data, AtomicOperations(*request.request));
+}
+
+Way SliceGroup::FindOrAllocateHome(const Location& where, Cycle at, stats::Counters* counters) {
+  L2Slice& lines = At(where.home, where.slice).lines;
+  const LineKey key{where.index, where.home};
+  Way way = lines.Find(key);
+  if (way.set != nullptr) {
+    lines.Touch(way);
+    return way;
+  }
+  Dirt dirt;
+  way = lines.Allocate(key, &dirt);
+  WriteBack(dirt, where.slice, at, counters);
+  return way;
+}
+
+Cycle SliceGroup::Fetch(const Location& where, const Way& way, uint8_t sectors, Cycle at,
+                        stats::Counters* counters) {
+  const uint8_t missing = sectors & static_cast<uint8_t>(~way.valid());
+  const Cycle ready = WaitForPending(way, sectors, at);
+  if (missing == 0) return ready;
+  uint64_t line = 0;
+  DramChannel& channel = ChannelOf(where.home, where.slice, where.index, &line);
+  const Cycle filled = channel.Read(line, Sectors(missing), at, counters);
+  way.valid() |= missing;
+  way.pending() |= missing;
+  for (uint32_t sector = 0; sector < 4; ++sector)
+    if ((missing >> sector) & 1)
+      way.written() = static_cast<uint16_t>(way.written() & ~(0xfU << (4 * sector)));
+  way.ready() = std::max(way.ready(), filled);
+  return std::max(ready, filled);
+}
+
+void SliceGroup::DropReplicas(const Location& location) {
+  if (!replicate_far_) return;
+  for (uint32_t partition = 0; partition < partitions_; ++partition) {
+    if (partition == location.home) continue;
+    L2Slice& lines = At(partition, location.slice).lines;
+    const Way way = lines.Find({location.index, location.home});
+    if (way.set != nullptr) lines.Drop(way);
+  }
+}
+
+void SliceGroup::LimitDirty(Slice* slice, uint32_t slice_number, Cycle at, stats::Counters* counters) {
+  Dirt dirt;
+  while (slice->lines.CleanOldest(&dirt)) WriteBack(dirt, slice_number, at, counters);
+}
+
+void SliceGroup::WriteBack(const Dirt& dirt, uint32_t slice_number, Cycle at, stats::Counters* counters) {
+  if (!dirt.Any()) return;
+  uint64_t line = 0;
+  DramChannel& channel = ChannelOf(dirt.key.home, slice_number, dirt.key.index, &line);
+  // ECC covers whole sectors: what is known in part must be merged.
+  if (dirt.partial != 0) channel.Read(line, Sectors(dirt.partial), at, counters);
+  channel.Write(line, Sectors(dirt.complete | dirt.partial), at, counters);
+}
+
+DramChannel& SliceGroup::ChannelOf(uint32_t home, uint32_t slice, uint64_t index, uint64_t* line) {
+  const uint64_t linear = index * slices_per_partition_ + slice;
+  *line = linear / channels_per_partition_;
+  return channels_[home * channels_per_partition_ + linear % channels_per_partition_];
+}
+
+void SliceGroup::AdvanceTo(Cycle cycle) {
+  for (Slice& slice : slices_) {
+    slice.data.AdvanceTo(cycle);
+    slice.atomics.AdvanceTo(cycle);
+    slice.inbound.AdvanceTo(cycle);
+  }
+  for (DramChannel& channel : channels_) channel.AdvanceTo(cycle);
+}
+
+void SliceGroup::InvalidateCaches() {
+  for (Slice& slice : slices_) slice.lines.Reset();
+}
+
+void SliceGroup::FillWithForeignLines() {
+  for (Slice& slice : slices_) slice.lines.FillWithForeignLines();
+}
+
+void SliceGroup::Reset() {
+  for (Slice& slice : slices_) {
+    slice.lines.Reset();
+    slice.data.Reset();
+    slice.atomics.Reset();
+    slice.inbound.Reset();
+  }
+  for (DramChannel& channel : channels_) channel.Reset();
+}
+
+uint64_t SliceGroup::DirtyLines() const {
+  uint64_t lines = 0;
+  for (const Slice& slice : slices_) lines += slice.lines.dirty_lines();
+  return lines;
+}
+
+}  // namespace heddle::memory
