@@ -136,6 +136,10 @@ void CheckL2(const Gpu& gpu, Draft* draft) {
     r.Demand(l2.slices % gpu.dram.channels == 0 || gpu.dram.channels % l2.slices == 0,
              "{} channels and {} slices: one must be a multiple of the other", gpu.dram.channels, l2.slices);
   }
+  if (const Relation r(draft, {"dram.channels", "l2.partitions"}); r) {
+    r.Demand(gpu.dram.channels % l2.partitions == 0, "{} channels do not spread over {} partitions",
+             gpu.dram.channels, l2.partitions);
+  }
   if (const Relation r(draft, {"l2.protected_fraction", "l2.replacement"}); r) {
     r.Demand(l2.replacement != Replacement::kProtectedLru || l2.protected_fraction.has_value(),
              "missing: replacement {} needs it", Name(l2.replacement));

@@ -17,6 +17,9 @@ using memory::SliceRequest;
 // is served in the order of the last bucket.
 constexpr Cycle kSortRange = 2048;
 
+// Handing fewer requests than this to threads costs more than serving them.
+constexpr size_t kFewRequests = 64;
+
 uint32_t ReplyBytes(const MemoryRequest& request) {
   if (request.kind == RequestKind::kRead)
     return static_cast<uint32_t>(std::popcount(request.sector_mask)) * memory::kSectorBytes;
@@ -56,6 +59,14 @@ void MemorySystem::CountAs(uint32_t sm, uint32_t launch, uint16_t statistics) {
   if (walk_counters_.size() > statistics) return;
   walk_counters_.resize(statistics + size_t{1});
   for (Group& group : groups_) group.counters.resize(statistics + size_t{1});
+  for (Gpc& gpc : gpcs_) gpc.acknowledged.resize(statistics + size_t{1});
+}
+
+Cycle MemorySystem::LastAcknowledgement(uint16_t statistics) const {
+  Cycle last = 0;
+  for (const Gpc& gpc : gpcs_)
+    if (statistics < gpc.acknowledged.size()) last = std::max(last, gpc.acknowledged[statistics]);
+  return last;
 }
 
 void MemorySystem::TakeCounters(uint16_t statistics, stats::Counters* counters) {
@@ -65,6 +76,7 @@ void MemorySystem::TakeCounters(uint16_t statistics, stats::Counters* counters) 
   }
   *counters += walk_counters_[statistics];
   walk_counters_[statistics] = {};
+  for (Gpc& gpc : gpcs_) gpc.acknowledged[statistics] = 0;
 }
 
 void MemorySystem::InvalidateCaches() {
@@ -88,6 +100,10 @@ uint64_t MemorySystem::DirtyLines() const {
 
 void MemorySystem::Serve(std::span<memory::Outbox* const> outboxes, Cycle begin, engine::Workers* workers) {
   const uint32_t gpcs = static_cast<uint32_t>(gpcs_.size());
+  size_t total = 0;
+  for (const memory::Outbox* outbox : outboxes) total += outbox->size();
+  if (total == 0) return;
+  if (total < kFewRequests) workers = &alone_;
   workers->ForEach(gpcs, [&](uint32_t g) {
     Gpc& gpc = gpcs_[g];
     Collect(&gpc, outboxes, begin);
@@ -96,12 +112,9 @@ void MemorySystem::Serve(std::span<memory::Outbox* const> outboxes, Cycle begin,
     if (gpc.pending.empty()) Send(g, begin);
   });
   with_pending_.clear();
-  bool any = false;
   for (uint32_t g = 0; g < gpcs; ++g) {
-    any = any || !gpcs_[g].order.empty();
     if (!gpcs_[g].pending.empty()) with_pending_.push_back(g);
   }
-  if (!any) return;
   if (!with_pending_.empty()) {
     WalkPages();
     workers->ForEach(static_cast<uint32_t>(with_pending_.size()), [&](uint32_t i) {
@@ -121,16 +134,19 @@ void MemorySystem::Collect(Gpc* gpc, std::span<memory::Outbox* const> outboxes, 
   for (const memory::Outbox* outbox : of_sm) total += outbox->size();
   if (total == 0) return;
   gpc->counts.assign(kSortRange + 1, 0);
+  Cycle last_bucket = 0;
   const auto bucket_of = [&](const MemoryRequest& request) {
     return std::min(request.cycle - begin, kSortRange - 1);
   };
   for (const memory::Outbox* outbox : of_sm) {
     for (const MemoryRequest& request : *outbox) {
       HEDDLE_CHECK(request.cycle >= begin, "gpu.memory", request.cycle, "a request from an earlier window");
-      ++gpc->counts[bucket_of(request) + 1];
+      const Cycle bucket = bucket_of(request);
+      last_bucket = std::max(last_bucket, bucket);
+      ++gpc->counts[bucket + 1];
     }
   }
-  for (size_t i = 1; i <= kSortRange; ++i) gpc->counts[i] += gpc->counts[i - 1];
+  for (size_t i = 1; i <= last_bucket; ++i) gpc->counts[i] += gpc->counts[i - 1];
   gpc->order.resize(total);
   for (memory::Outbox* outbox : of_sm)
     for (MemoryRequest& request : *outbox) gpc->order[gpc->counts[bucket_of(request)]++] = &request;
@@ -248,6 +264,10 @@ void MemorySystem::Return(uint32_t g) {
     request->reply_cycle = crossbar_.Reply(request->sm, request->reply_cycle, ReplyBytes(*request));
     HEDDLE_CHECK(request->reply_cycle >= request->cycle + shortest_reply_, "gpu.memory", request->cycle,
                  "a reply before the shortest way");
+    if (request->kind == RequestKind::kWrite || request->kind == RequestKind::kReduction) {
+      Cycle& last = gpc.acknowledged[StatisticsOf(*request)];
+      last = std::max(last, request->reply_cycle);
+    }
   }
 }
 

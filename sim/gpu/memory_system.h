@@ -37,6 +37,10 @@ class MemorySystem {
   // Adds the sums to `counters` and clears them.
   void TakeCounters(uint16_t statistics, stats::Counters* counters);
 
+  // Arrival of the last acknowledgement so far of writes and reductions counted there; TakeCounters forgets
+  // it.
+  Cycle LastAcknowledgement(uint16_t statistics) const;
+
   void InvalidateCaches();  // L2 and TLBs; dirty lines are forgotten
   void FillWithForeignLines();
   uint64_t DirtyLines() const;
@@ -61,6 +65,7 @@ class MemorySystem {
     std::vector<uint32_t> counts;   // for sorting
     std::vector<PendingPage> pending;
     std::vector<std::vector<memory::SliceRequest>> to_group;
+    std::vector<Cycle> acknowledged;  // the last, by number of the sums
   };
   struct Group {
     Group(const config::Gpu& gpu, uint32_t id) : slices(gpu, id) {}
@@ -83,6 +88,7 @@ class MemorySystem {
     return request.launch < of_sm.size() ? of_sm[request.launch] : uint16_t{0};
   }
 
+  engine::Workers alone_{1};
   interconnect::Crossbar crossbar_;
   memory::AddressMap map_;
   memory::Tlb tlb_;

@@ -1,0 +1,145 @@
+#include "sim/gpu/dispatcher.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "sim/base/check.h"
+
+namespace heddle::gpu {
+namespace {
+constexpr Cycle kNever = ~Cycle{0};
+}  // namespace
+
+std::vector<uint32_t> PlacementOrder(const interconnect::Crossbar& crossbar) {
+  // Position of each SM in its TPC and of each TPC in its GPC; SMs are numbered TPC by TPC, GPC by GPC.
+  std::vector<std::array<uint32_t, 4>> keyed;
+  uint32_t sm_in_tpc = 0;
+  uint32_t first_tpc = 0;
+  for (uint32_t sm = 0; sm < crossbar.sm_count(); ++sm) {
+    sm_in_tpc = sm > 0 && crossbar.TpcOf(sm) == crossbar.TpcOf(sm - 1) ? sm_in_tpc + 1 : 0;
+    if (sm > 0 && crossbar.GpcOf(sm) != crossbar.GpcOf(sm - 1)) first_tpc = crossbar.TpcOf(sm);
+    keyed.push_back({sm_in_tpc, crossbar.TpcOf(sm) - first_tpc, crossbar.GpcOf(sm), sm});
+  }
+  std::sort(keyed.begin(), keyed.end());
+  std::vector<uint32_t> order;
+  for (const auto& key : keyed) order.push_back(key[3]);
+  return order;
+}
+
+Dispatcher::Dispatcher(const config::Gpu& gpu, std::vector<uint32_t> placement_order, Cycle hearing_cycles,
+                       Hooks hooks)
+    : hooks_(std::move(hooks)),
+      hearing_cycles_(hearing_cycles),
+      interval_(static_cast<uint64_t>(std::llround(gpu.launch.cta_dispatch_interval_cycles * kCycleScale))),
+      order_(std::move(placement_order)),
+      warps_(order_.size()) {}
+
+void Dispatcher::Add(uint32_t launch, const isa::LaunchShape& shape, uint32_t max_per_sm, Cycle at) {
+  Launch& added = launches_.emplace_back();
+  added.id = launch;
+  added.grid = shape.grid;
+  added.count = shape.grid.Count();
+  added.warps = shape.WarpsPerCta();
+  added.max_per_sm = max_per_sm;
+  added.from = at;
+  added.resident.resize(order_.size());
+}
+
+void Dispatcher::Remove(uint32_t launch) {
+  std::erase_if(launches_, [&](const Launch& l) { return l.id == launch; });
+}
+
+Dispatcher::Launch* Dispatcher::Find(uint32_t launch) {
+  const auto it =
+      std::find_if(launches_.begin(), launches_.end(), [&](const Launch& l) { return l.id == launch; });
+  return it == launches_.end() ? nullptr : &*it;
+}
+
+void Dispatcher::Finished(uint32_t sm, uint32_t launch, Cycle at) {
+  const Launch* of = Find(launch);
+  HEDDLE_CHECK(of != nullptr, "gpu.dispatcher", at, "a CTA of no launch has finished");
+  ended_.push_back({at + hearing_cycles_, sm, launch, of->warps});
+  std::push_heap(ended_.begin(), ended_.end(), std::greater<>());
+}
+
+void Dispatcher::Hear(Cycle until) {
+  while (!ended_.empty() && ended_.front().heard <= until) {
+    const Ended ended = ended_.front();
+    std::pop_heap(ended_.begin(), ended_.end(), std::greater<>());
+    ended_.pop_back();
+    warps_[ended.sm] -= ended.warps;
+    if (Launch* launch = Find(ended.launch)) --launch->resident[ended.sm];
+    blocked_ = kNone;
+  }
+}
+
+const Dispatcher::Launch* Dispatcher::HeadAt(Cycle at) const {
+  for (const Launch& launch : launches_)
+    if (launch.next < launch.count && launch.from <= at) return &launch;
+  return nullptr;
+}
+
+Cycle Dispatcher::EarliestFrom(Cycle after) const {
+  Cycle earliest = kNever;
+  for (const Launch& launch : launches_)
+    if (launch.next < launch.count && launch.from > after) earliest = std::min(earliest, launch.from);
+  return earliest;
+}
+
+uint32_t Dispatcher::ChooseSm(const Launch& launch) const {
+  uint32_t best = kNone;
+  for (uint32_t sm : order_) {
+    if (best != kNone && warps_[sm] >= warps_[best]) continue;
+    if (launch.resident[sm] < launch.max_per_sm && hooks_.can_host(sm, launch.id)) best = sm;
+  }
+  return best;
+}
+
+void Dispatcher::Place(Launch* launch, uint32_t sm, Cycle at) {
+  const uint64_t index = launch->next++;
+  const uint64_t row = index / launch->grid.x;
+  const Dim3 cta{static_cast<uint32_t>(index % launch->grid.x), static_cast<uint32_t>(row % launch->grid.y),
+                 static_cast<uint32_t>(row / launch->grid.y)};
+  ++launch->resident[sm];
+  warps_[sm] += launch->warps;
+  hooks_.start(sm, launch->id, cta, at);
+}
+
+void Dispatcher::Run(Cycle begin, Cycle end) {
+  Cycle at = std::max(begin, next_slot_ / kCycleScale);
+  while (at < end) {
+    Hear(at);
+    const Launch* head = HeadAt(at);
+    if (head == nullptr) {
+      at = EarliestFrom(at);
+    } else if (head->id == blocked_) {
+      at = std::min(ended_.empty() ? kNever : ended_.front().heard, EarliestFrom(at));
+    } else if (const uint32_t sm = ChooseSm(*head); sm == kNone) {
+      blocked_ = head->id;
+    } else {
+      Place(Find(head->id), sm, at);
+      next_slot_ = std::max(next_slot_, at * kCycleScale) + interval_;
+      at = next_slot_ / kCycleScale;
+    }
+  }
+}
+
+Cycle Dispatcher::NextEvent(Cycle now) const {
+  const Cycle at = std::max(now, next_slot_ / kCycleScale);
+  const Launch* head = HeadAt(at);
+  if (head == nullptr) return EarliestFrom(at);
+  if (head->id != blocked_) return at;
+  const Cycle heard = ended_.empty() ? kNever : std::max(now, ended_.front().heard);
+  return std::min(heard, EarliestFrom(at));
+}
+
+std::vector<uint32_t> Dispatcher::Waiting() const {
+  std::vector<uint32_t> waiting;
+  for (const Launch& launch : launches_)
+    if (launch.next < launch.count) waiting.push_back(launch.id);
+  return waiting;
+}
+
+}  // namespace heddle::gpu

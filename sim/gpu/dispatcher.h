@@ -1,0 +1,89 @@
+// The CTA dispatcher: hands the CTAs of running launches to SMs, one every so many cycles.
+//
+// CTAs go out in the order of blockIdx (x first). A CTA goes to the SM with the fewest resident warps; of
+// equals, breadth first: one SM of each TPC before the second, GPCs in turn. Launches that run together go
+// one after the other, in the order in which they became ready. The dispatcher hears of a finished CTA
+// `hearing_cycles` after its end, which is the length of a whole window: so what it does depends neither on
+// the window nor on threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sim/base/types.h"
+#include "sim/config/gpu_description.h"
+#include "sim/interconnect/crossbar.h"
+#include "sim/isa/warp_stream.h"
+
+namespace heddle::gpu {
+
+// SMs in the order in which a wave of CTAs fills them.
+std::vector<uint32_t> PlacementOrder(const interconnect::Crossbar& crossbar);
+
+class Dispatcher {
+ public:
+  // The SMs, as the dispatcher needs them.
+  struct Hooks {
+    std::function<bool(uint32_t sm, uint32_t launch)> can_host;
+    std::function<void(uint32_t sm, uint32_t launch, Dim3 cta, Cycle at)> start;
+  };
+
+  Dispatcher(const config::Gpu& gpu, std::vector<uint32_t> placement_order, Cycle hearing_cycles,
+             Hooks hooks);
+
+  // `launch`: the caller's number. CTAs go out from `at` on. `max_per_sm` of them fit an empty SM.
+  void Add(uint32_t launch, const isa::LaunchShape& shape, uint32_t max_per_sm, Cycle at);
+  void Finished(uint32_t sm, uint32_t launch, Cycle at);
+  void Remove(uint32_t launch);  // all of its CTAs have gone out
+
+  // Dispatches what can be in [begin, end).
+  void Run(Cycle begin, Cycle end);
+
+  // The next cycle, at or after `now`, at which a CTA could go out; ~0 when only a CTA's end can change that.
+  Cycle NextEvent(Cycle now) const;
+
+  // Launches with CTAs that wait for room, for the deadlock report.
+  std::vector<uint32_t> Waiting() const;
+
+ private:
+  struct Launch {
+    uint32_t id = 0;
+    Dim3 grid;
+    uint64_t next = 0;
+    uint64_t count = 0;
+    uint32_t warps = 0;
+    uint32_t max_per_sm = 0;
+    Cycle from = 0;
+    std::vector<uint32_t> resident;  // CTAs by SM, those that ended unheard included
+  };
+  struct Ended {
+    Cycle heard = 0;
+    uint32_t sm = 0;
+    uint32_t launch = 0;
+    uint32_t warps = 0;
+    bool operator>(const Ended& other) const { return heard > other.heard; }
+  };
+
+  Launch* Find(uint32_t launch);
+  const Launch* HeadAt(Cycle at) const;  // the first in the queue that may go out at `at`
+  Cycle EarliestFrom(Cycle after) const;
+  void Hear(Cycle until);
+  uint32_t ChooseSm(const Launch& launch) const;  // or kNone
+  void Place(Launch* launch, uint32_t sm, Cycle at);
+
+  static constexpr uint32_t kNone = ~0U;
+  static constexpr uint64_t kCycleScale = 256;  // dispatch slots in 1/256 cycles
+
+  Hooks hooks_;
+  Cycle hearing_cycles_;
+  uint64_t interval_;         // scaled
+  uint64_t next_slot_ = 0;    // scaled
+  uint32_t blocked_ = kNone;  // a launch that found no SM, and no CTA's end has been heard since
+  std::vector<uint32_t> order_;
+  std::vector<uint32_t> warps_;   // resident, by SM
+  std::vector<Launch> launches_;  // in order
+  std::vector<Ended> ended_;      // a heap, earliest heard first
+};
+
+}  // namespace heddle::gpu

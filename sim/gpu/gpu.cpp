@@ -1,0 +1,378 @@
+#include "sim/gpu/gpu.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "sim/base/check.h"
+#include "sim/config/gpu_description.h"
+#include "sim/engine/wait_graph.h"
+#include "sim/engine/windows.h"
+#include "sim/engine/workers.h"
+#include "sim/gpu/dispatcher.h"
+#include "sim/gpu/launch_graph.h"
+#include "sim/gpu/memory_system.h"
+#include "sim/gpu/running_launch.h"
+#include "sim/isa/memory_image.h"
+#include "sim/sm/sm.h"
+
+namespace heddle::gpu {
+namespace {
+
+constexpr Cycle kNever = ~Cycle{0};
+constexpr uint32_t kChunksPerThread = 8;
+constexpr uint32_t kWindowsPerProgress = 256;
+
+std::string PathOf(const sm::WarpWait& wait, uint32_t sm) {
+  return fmt::format("gpu[0].sm[{}].cta[{},{},{}].warp[{}]", sm, wait.cta.x, wait.cta.y, wait.cta.z,
+                     wait.warp);
+}
+
+}  // namespace
+
+struct Gpu::State {
+  State(const config::Gpu& gpu, RunOptions run_options);
+
+  Result<std::vector<stats::LaunchStats>> Run(std::span<const LaunchRequest> requests);
+  Cycle NextEvent() const;
+  void StartDue(Cycle end);
+  void Start(uint32_t launch, Cycle at);
+  void ApplyCachePolicy();
+  void EndDue(Cycle end);
+  void End(RunningLaunch* launch, Cycle at);
+  Cycle EndOf(const RunningLaunch& launch) const;       // of the kernel
+  Cycle HeardEndOf(const RunningLaunch& launch) const;  // when what follows may start
+  void RunSms(Cycle begin, Cycle end);
+  void PublishStores();
+  void ServeMemory(Cycle begin, Cycle end);
+  void CollectFinished();
+  void Report(bool always);
+  Error Deadlock() const;
+  const RunningLaunch* OverLimit() const;
+  RunningLaunch& Running(uint32_t launch);
+  bool Stopping() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
+
+  struct DueStart {
+    Cycle cycle;
+    uint32_t launch;
+  };
+  struct Finish {
+    Cycle cycle;
+    uint32_t sm;
+    sm::LaunchHandle handle;
+  };
+
+  config::Gpu description;
+  RunOptions options;
+  Cycle window;
+  Cycle hearing;  // the whole window: results do not depend on window_fraction
+  engine::Workers workers;
+  MemorySystem memory;
+  std::vector<sm::Sm> sms;
+  std::vector<Cycle> next;                       // by SM: its next event
+  std::vector<std::vector<uint32_t>> launch_of;  // by SM, then handle: index of the launch
+  Dispatcher dispatcher;
+  uint32_t chunks;
+  Cycle now = 0;
+  bool broken = false;
+
+  // Of the current Run.
+  std::span<const LaunchRequest> launches;
+  std::unique_ptr<LaunchGraph> graph;
+  std::vector<std::unique_ptr<RunningLaunch>> running;  // in the order of their start
+  std::vector<DueStart> starts;
+  std::vector<uint16_t> free_statistics;
+  std::vector<stats::LaunchStats> results;
+  std::vector<bool> ended;
+  uint32_t ended_count = 0;
+  uint64_t ctas_total = 0;
+  uint64_t ctas_done = 0;
+  uint64_t ctas_reported = 0;
+  uint32_t windows = 0;
+  std::vector<uint32_t> active_chunks;
+  std::vector<memory::Outbox*> outboxes;
+  std::vector<Finish> finishes;
+};
+
+Gpu::State::State(const config::Gpu& gpu, RunOptions run_options)
+    : description(gpu),
+      options(std::move(run_options)),
+      window(engine::WindowLength(gpu, options.window_fraction)),
+      hearing(engine::WindowLength(gpu)),
+      workers(std::max(1U, options.threads), options.shuffle_seed),
+      memory(gpu, options.placement_seed),
+      next(gpu.sm.count, kNever),
+      launch_of(gpu.sm.count),
+      dispatcher(gpu, PlacementOrder(memory.crossbar()), hearing,
+                 {[this](uint32_t sm, uint32_t launch) {
+                    return sms[sm].CanHost(launches[launch].program->shape());
+                  },
+                  [this](uint32_t sm, uint32_t launch, Dim3 cta, Cycle at) {
+                    RunningLaunch& run = Running(launch);
+                    const bool is_new = !run.on_sm[sm].open;
+                    const sm::LaunchHandle handle = run.Open(&sms[sm], at).handle;
+                    if (is_new) {
+                      if (launch_of[sm].size() <= handle) launch_of[sm].resize(handle + 1);
+                      launch_of[sm][handle] = launch;
+                      memory.CountAs(sm, handle, run.statistics);
+                    }
+                    sms[sm].StartCta(handle, cta, at);
+                    next[sm] = std::min(next[sm], at);
+                  }}),
+      chunks(options.threads <= 1 ? 1 : std::min(gpu.sm.count, kChunksPerThread * options.threads)) {
+  for (uint32_t id = 0; id < gpu.sm.count; ++id) {
+    sms.emplace_back(description, id);
+    outboxes.push_back(nullptr);
+  }
+}
+
+RunningLaunch& Gpu::State::Running(uint32_t launch) {
+  const auto it =
+      std::find_if(running.begin(), running.end(), [&](const auto& run) { return run->index == launch; });
+  HEDDLE_CHECK(it != running.end(), "gpu", now, "a launch that does not run");
+  return **it;
+}
+
+Result<std::vector<stats::LaunchStats>> Gpu::State::Run(std::span<const LaunchRequest> requests) {
+  if (broken)
+    return Error{ExitCode::kDidNotFinish, "", "an earlier launch did not finish on this machine",
+                 "make a new one"};
+  for (const LaunchRequest& request : requests)
+    HEDDLE_RETURN_IF_ERROR(CheckLaunch(description, request, options.allow_foreign_cubins));
+  Result<LaunchGraph> built = LaunchGraph::Build(requests);
+  if (!built.ok()) return built.error();
+  graph = std::make_unique<LaunchGraph>(std::move(built).value());
+  launches = requests;
+  results.assign(requests.size(), {});
+  ended.assign(requests.size(), false);
+  ended_count = 0;
+  ctas_total = ctas_done = ctas_reported = 0;
+  for (const LaunchRequest& request : requests) ctas_total += request.program->shape().grid.Count();
+  starts.clear();
+  for (uint32_t launch : graph->Roots()) starts.push_back({now, launch});
+
+  while (!running.empty() || (!starts.empty() && !Stopping())) {
+    const Cycle event = NextEvent();
+    if (event == kNever) {
+      broken = true;
+      return Deadlock();
+    }
+    const Cycle begin = std::max(now, event);
+    const Cycle end = begin + window;
+    EndDue(end);
+    StartDue(end);
+    dispatcher.Run(begin, end);
+    RunSms(begin, end);
+    PublishStores();
+    ServeMemory(begin, end);
+    CollectFinished();
+    now = end;
+    Report(false);
+    if (const RunningLaunch* over = OverLimit()) {
+      broken = true;
+      return Error{ExitCode::kDidNotFinish, over->request->name,
+                   fmt::format("has not finished {} cycles after its start: {} of {} CTAs have",
+                               options.max_cycles, over->finished, over->ctas),
+                   "raise the limit of cycles, or look for a spin loop that never ends"};
+    }
+  }
+  Report(true);
+  return std::move(results);
+}
+
+Cycle Gpu::State::NextEvent() const {
+  Cycle event = dispatcher.NextEvent(now);
+  for (Cycle cycle : next) event = std::min(event, cycle);
+  if (!Stopping())
+    for (const DueStart& start : starts) event = std::min(event, start.cycle);
+  for (const auto& launch : running)
+    if (launch->AllFinished()) event = std::min(event, HeardEndOf(*launch));
+  return event;
+}
+
+void Gpu::State::StartDue(Cycle end) {
+  if (Stopping()) return;
+  std::sort(starts.begin(), starts.end(), [](const DueStart& a, const DueStart& b) {
+    return std::pair(a.cycle, a.launch) < std::pair(b.cycle, b.launch);
+  });
+  size_t due = 0;
+  for (; due < starts.size() && starts[due].cycle < end; ++due) Start(starts[due].launch, starts[due].cycle);
+  starts.erase(starts.begin(), starts.begin() + static_cast<std::ptrdiff_t>(due));
+}
+
+void Gpu::State::Start(uint32_t launch, Cycle at) {
+  if (running.empty()) ApplyCachePolicy();
+  uint16_t statistics = static_cast<uint16_t>(running.size());
+  if (!free_statistics.empty()) {
+    statistics = free_statistics.back();
+    free_statistics.pop_back();
+  }
+  const LaunchRequest& request = launches[launch];
+  running.push_back(
+      std::make_unique<RunningLaunch>(description, request, launch, statistics, chunks, options.per_pc));
+  running.back()->start = at;
+  const Cycle overhead = options.launch_overhead ? description.launch.overhead_cycles : 0;
+  const isa::LaunchShape& shape = request.program->shape();
+  dispatcher.Add(launch, shape, sm::MaxResidentCtas(description, shape), at + overhead);
+}
+
+void Gpu::State::ApplyCachePolicy() {
+  // L1 never outlives a kernel that nothing overlaps.
+  const bool warm = options.cache_policy == CachePolicy::kWarm;
+  for (sm::Sm& sm : sms) sm.InvalidateCaches(!warm);
+  if (warm) return;
+  memory.InvalidateCaches();
+  if (options.cache_policy == CachePolicy::kFlush) memory.FillWithForeignLines();
+}
+
+Cycle Gpu::State::EndOf(const RunningLaunch& launch) const {
+  const Cycle drain = options.launch_overhead ? description.launch.drain_cycles : 0;
+  return std::max(launch.last_finish, launch.last_acknowledged) + drain;
+}
+
+Cycle Gpu::State::HeardEndOf(const RunningLaunch& launch) const {
+  return std::max(EndOf(launch), launch.last_finish + hearing);
+}
+
+void Gpu::State::EndDue(Cycle end) {
+  for (size_t i = 0; i < running.size();) {
+    RunningLaunch* launch = running[i].get();
+    if (!launch->AllFinished() || HeardEndOf(*launch) >= end) {
+      ++i;
+      continue;
+    }
+    End(launch, HeardEndOf(*launch));
+    running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+void Gpu::State::End(RunningLaunch* launch, Cycle at) {
+  const Cycle end = EndOf(*launch);
+  launch->Close(&sms, at);
+  stats::LaunchStats& result = results[launch->index];
+  result = launch->Assemble();
+  memory.TakeCounters(launch->statistics, &result.counters);
+  result.start_cycle = launch->start;
+  result.end_cycle = end;
+  result.counters.sm_cycles_elapsed = end - launch->start;
+  free_statistics.push_back(launch->statistics);
+  dispatcher.Remove(launch->index);
+  ended[launch->index] = true;
+  ++ended_count;
+  for (uint32_t after : graph->Release(launch->index)) starts.push_back({at, after});
+}
+
+void Gpu::State::RunSms(Cycle begin, Cycle end) {
+  active_chunks.clear();
+  for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
+    bool active = false;
+    for (uint32_t sm = chunk; sm < sms.size() && !active; sm += chunks) active = next[sm] < end;
+    if (active) active_chunks.push_back(chunk);
+  }
+  workers.ForEach(static_cast<uint32_t>(active_chunks.size()), [&](uint32_t i) {
+    for (uint32_t sm = active_chunks[i]; sm < sms.size(); sm += chunks)
+      if (next[sm] < end) sms[sm].RunWindow(begin, end);
+  });
+}
+
+// Stores come first: a thread's own store must be seen by its later atomic on the same address.
+void Gpu::State::PublishStores() {
+  for (size_t i = 0; i < running.size(); ++i) {
+    isa::MemoryImage* image = &running[i]->request->program->memory();
+    bool seen = false;
+    for (size_t j = 0; j < i && !seen; ++j) seen = &running[j]->request->program->memory() == image;
+    if (!seen) image->PublishStores();
+  }
+}
+
+void Gpu::State::ServeMemory(Cycle begin, Cycle end) {
+  for (uint32_t sm = 0; sm < sms.size(); ++sm) outboxes[sm] = &sms[sm].outbox();
+  memory.Serve(outboxes, begin, &workers);
+  for (const auto& launch : running)
+    launch->last_acknowledged =
+        std::max(launch->last_acknowledged, memory.LastAcknowledgement(launch->statistics));
+  workers.ForEach(static_cast<uint32_t>(active_chunks.size()), [&](uint32_t i) {
+    for (uint32_t sm = active_chunks[i]; sm < sms.size(); sm += chunks) {
+      if (next[sm] >= end) continue;
+      sms[sm].TakeReplies(end);
+      next[sm] = sms[sm].NextEventCycle();
+    }
+  });
+}
+
+void Gpu::State::CollectFinished() {
+  finishes.clear();
+  for (uint32_t sm = 0; sm < sms.size(); ++sm) {
+    for (const sm::FinishedCta& cta : sms[sm].finished()) finishes.push_back({cta.cycle, sm, cta.launch});
+    sms[sm].finished().clear();
+  }
+  std::stable_sort(finishes.begin(), finishes.end(),
+                   [](const Finish& a, const Finish& b) { return a.cycle < b.cycle; });
+  for (const Finish& finish : finishes) {
+    const uint32_t index = launch_of[finish.sm][finish.handle];
+    RunningLaunch& launch = Running(index);
+    ++launch.finished;
+    ++ctas_done;
+    launch.last_finish = std::max(launch.last_finish, finish.cycle);
+    dispatcher.Finished(finish.sm, index, finish.cycle);
+  }
+}
+
+void Gpu::State::Report(bool always) {
+  if (!options.progress) return;
+  if (!always && ++windows % kWindowsPerProgress != 0 && ctas_done == ctas_reported) return;
+  ctas_reported = ctas_done;
+  Progress progress;
+  progress.cycle = now;
+  progress.ctas_done = ctas_done;
+  progress.ctas_total = ctas_total;
+  progress.launches_done = ended_count;
+  progress.launches_total = static_cast<uint32_t>(launches.size());
+  progress.launch = running.empty() ? 0 : running.front()->index;
+  options.progress(progress);
+}
+
+const RunningLaunch* Gpu::State::OverLimit() const {
+  if (options.max_cycles == 0) return nullptr;
+  for (const auto& launch : running)
+    if (!launch->AllFinished() && now - std::min(now, launch->start) > options.max_cycles)
+      return launch.get();
+  return nullptr;
+}
+
+Error Gpu::State::Deadlock() const {
+  engine::WaitGraph waits;
+  for (const auto& launch : running) {
+    const std::string name = "launch " + launch->request->name;
+    waits.Add(name, fmt::format("the end of its CTAs ({} of {} have ended)", launch->finished, launch->ctas));
+  }
+  for (uint32_t launch : dispatcher.Waiting())
+    waits.Add("launch " + launches[launch].name, "room for its next CTA on an SM");
+  for (uint32_t launch = 0; launch < launches.size(); ++launch)
+    for (uint32_t before : graph->WaitsFor(launch))
+      waits.Add("launch " + launches[launch].name, "a launch before it to end",
+                "launch " + launches[before].name);
+  for (uint32_t sm = 0; sm < sms.size(); ++sm)
+    for (const sm::WarpWait& wait : sms[sm].DescribeWaits())
+      waits.Add(PathOf(wait, sm),
+                fmt::format("{} at pc {:#06x} ({})",
+                            stats::StallDefs()[static_cast<size_t>(wait.reason)].name, wait.pc, wait.detail));
+  return Error{ExitCode::kDidNotFinish, running.empty() ? "" : running.front()->request->name,
+               fmt::format("deadlock at cycle {}: nothing can go on\n{}", now, waits.ToString()), ""};
+}
+
+Gpu::Gpu(const config::Gpu& description, RunOptions options)
+    : state_(std::make_unique<State>(description, std::move(options))) {}
+Gpu::~Gpu() = default;
+Gpu::Gpu(Gpu&&) noexcept = default;
+Gpu& Gpu::operator=(Gpu&&) noexcept = default;
+
+Result<std::vector<stats::LaunchStats>> Gpu::Run(std::span<const LaunchRequest> launches) {
+  return state_->Run(launches);
+}
+const std::vector<bool>& Gpu::ended() const { return state_->ended; }
+Cycle Gpu::now() const { return state_->now; }
+
+}  // namespace heddle::gpu

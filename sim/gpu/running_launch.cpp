@@ -1,0 +1,86 @@
+#include "sim/gpu/running_launch.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "sim/base/check.h"
+
+namespace heddle::gpu {
+
+Status CheckLaunch(const config::Gpu& gpu, const LaunchRequest& request, bool allow_foreign_cubins) {
+  const auto error = [&](std::string message, std::string next_step) {
+    return Error{ExitCode::kTrace, request.name, std::move(message), std::move(next_step)};
+  };
+  const isa::LaunchShape& shape = request.program->shape();
+  const uint32_t version = request.program->code().sm_version;
+  if (!allow_foreign_cubins && std::find(gpu.runs_sm_versions.begin(), gpu.runs_sm_versions.end(), version) ==
+                                   gpu.runs_sm_versions.end())
+    return error(fmt::format("the cubin is for sm_{}, {} runs sm_{}", version, gpu.name,
+                             fmt::join(gpu.runs_sm_versions, ", sm_")),
+                 "build the trace for one of these, or ask for it: --allow-foreign-cubins");
+  if (shape.cluster.Count() > 1) return error("thread block clusters are not modelled yet", "");
+  if (shape.grid.Count() == 0 || shape.block.Count() == 0) return error("the grid or the block is empty", "");
+  if (sm::MaxResidentCtas(gpu, shape) == 0)
+    return error(
+        fmt::format(
+            "no SM of {} can host a CTA: {} threads, {} registers a thread, {} bytes of shared memory",
+            gpu.name, shape.ThreadsPerCta(), shape.registers_per_thread, shape.shared_bytes_per_cta),
+        "choose a larger machine or a smaller CTA");
+  return Ok();
+}
+
+RunningLaunch::RunningLaunch(const config::Gpu& gpu, const LaunchRequest& launch, uint32_t launch_index,
+                             uint16_t sums, uint32_t chunks, bool per_pc)
+    : request(&launch),
+      index(launch_index),
+      statistics(sums),
+      timing(sm::BuildKernelTiming(gpu, launch.program->code(), launch.program->shape())),
+      on_sm(gpu.sm.count),
+      chunk_stats(chunks),
+      ctas(launch.program->shape().grid.Count()) {
+  if (per_pc)
+    for (stats::LaunchStats& sums_of_chunk : chunk_stats)
+      sums_of_chunk.per_pc.resize(launch.program->code().instructions.size());
+}
+
+RunningLaunch::OnSm& RunningLaunch::Open(sm::Sm* sm, Cycle at) {
+  OnSm& on = on_sm[sm->id()];
+  if (on.open) return on;
+  on.stream = request->program->OpenOnSm(sm->id());
+  on.handle = sm->OpenLaunch(timing, request->program->shape(), on.stream.get(),
+                             &chunk_stats[sm->id() % chunk_stats.size()], at);
+  on.open = true;
+  return on;
+}
+
+void RunningLaunch::Close(std::vector<sm::Sm>* sms, Cycle at) {
+  for (uint32_t sm = 0; sm < on_sm.size(); ++sm) {
+    if (!on_sm[sm].open) continue;
+    (*sms)[sm].CloseLaunch(on_sm[sm].handle, at);
+    on_sm[sm] = {};
+  }
+}
+
+stats::LaunchStats RunningLaunch::Assemble() const {
+  stats::LaunchStats sum;
+  sum.per_pc.resize(chunk_stats.front().per_pc.size());
+  for (const stats::LaunchStats& chunk : chunk_stats) {
+    sum.counters += chunk.counters;
+    for (size_t i = 0; i < sum.slots.size(); ++i) sum.slots[i] += chunk.slots[i];
+    for (size_t pc = 0; pc < sum.per_pc.size(); ++pc) {
+      sum.per_pc[pc].issued += chunk.per_pc[pc].issued;
+      for (size_t i = 0; i < sum.slots.size(); ++i) sum.per_pc[pc].slots[i] += chunk.per_pc[pc].slots[i];
+    }
+  }
+  const uint64_t slots = std::accumulate(sum.slots.begin(), sum.slots.end(), uint64_t{0});
+  HEDDLE_CHECK(slots == sum.counters.smsp_issue_slots, "gpu." + request->name, 0,
+               fmt::format("{} slots were charged, {} have passed", slots, sum.counters.smsp_issue_slots));
+  HEDDLE_CHECK(sum.counters.sm_ctas_launched == ctas, "gpu." + request->name, 0,
+               fmt::format("{} CTAs were launched of {}", sum.counters.sm_ctas_launched, ctas));
+  return sum;
+}
+
+}  // namespace heddle::gpu

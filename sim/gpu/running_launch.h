@@ -1,0 +1,55 @@
+// One launch from its start to its end: its streams on SMs, its timing records, and the statistics as they
+// grow.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sim/base/types.h"
+#include "sim/config/gpu_description.h"
+#include "sim/gpu/gpu.h"
+#include "sim/isa/warp_stream.h"
+#include "sim/sm/kernel_timing.h"
+#include "sim/sm/sm.h"
+#include "sim/stats/launch_stats.h"
+
+namespace heddle::gpu {
+
+// What can be told before a launch starts: kTrace when this GPU cannot run it.
+Status CheckLaunch(const config::Gpu& gpu, const LaunchRequest& request, bool allow_foreign_cubins);
+
+struct RunningLaunch {
+  // `chunks`: SM i adds to sums i mod chunks, so that SMs that run at the same time have sums of their own.
+  RunningLaunch(const config::Gpu& gpu, const LaunchRequest& launch, uint32_t launch_index, uint16_t sums,
+                uint32_t chunks, bool per_pc);
+
+  struct OnSm {
+    std::unique_ptr<isa::WarpStream> stream;
+    sm::LaunchHandle handle = 0;
+    bool open = false;
+  };
+
+  // Opens the launch on an SM that has not run it yet.
+  OnSm& Open(sm::Sm* sm, Cycle at);
+  // Closes it everywhere; `sms` by number. Charges issue slots up to `at`.
+  void Close(std::vector<sm::Sm>* sms, Cycle at);
+  // Adds up what the SMs counted; the sum over stall reasons is the number of issue slots.
+  stats::LaunchStats Assemble() const;
+
+  bool AllFinished() const { return finished == ctas; }
+
+  const LaunchRequest* request;
+  uint32_t index;
+  uint16_t statistics;  // number of the memory system's sums
+  sm::KernelTiming timing;
+  std::vector<OnSm> on_sm;
+  std::vector<stats::LaunchStats> chunk_stats;
+  uint64_t ctas;
+  uint64_t finished = 0;
+  Cycle start = 0;
+  Cycle last_finish = 0;
+  Cycle last_acknowledged = 0;  // of its writes
+};
+
+}  // namespace heddle::gpu
