@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
+
+#include "sim/isa/registers.h"
 
 namespace heddle::sm {
 namespace {
 
 using isa::Instruction;
 using isa::Op;
-using isa::Operand;
-using isa::OperandKind;
 using isa::Pipe;
 
 constexpr uint8_t kToAlu = 0, kToFma = 1, kToFp16 = 2, kToTensor = 3, kToMemory = 4, kToOther = 5;
@@ -20,50 +21,17 @@ bool IsWide(const Instruction& instruction) {
   return instruction.op == Op::kIMAD && instruction.Has(isa::Mod::kWIDE);
 }
 
-void Append(uint16_t first, uint16_t reg, uint8_t width, uint16_t none, std::vector<uint16_t>* list) {
-  for (uint16_t i = 0; i < width; ++i)
-    if (reg + i < none) list->push_back(static_cast<uint16_t>(first + reg + i));
+template <size_t kSize>
+void Append(const std::bitset<kSize>& registers, uint16_t first, std::vector<uint16_t>* list) {
+  for (size_t i = 0; i < kSize; ++i)
+    if (registers[i]) list->push_back(static_cast<uint16_t>(first + i));
 }
 
-// RZ is 255 and an absent part 254: neither is a register that can be waited for.
-void AppendOperand(const Operand& operand, bool destinations, std::vector<uint16_t>* list) {
-  const bool wanted = operand.is_destination == destinations;
-  switch (operand.kind) {
-    case OperandKind::kRegister:
-      if (wanted) Append(0, operand.reg, operand.width, isa::kNoRegister, list);
-      break;
-    case OperandKind::kUniformRegister:
-      if (wanted) Append(kFirstUniformRegister, operand.reg, operand.width, 128, list);
-      break;
-    case OperandKind::kPredicate:
-      if (wanted) Append(kFirstPredicate, operand.reg, 1, isa::kTruePredicate, list);
-      break;
-    case OperandKind::kUniformPredicate:
-      if (wanted) Append(kFirstUniformPredicate, operand.reg, 1, isa::kTruePredicate, list);
-      break;
-    case OperandKind::kAllPredicates:
-      if (wanted) Append(kFirstPredicate, 0, 7, isa::kTruePredicate, list);
-      break;
-    case OperandKind::kMemory:
-      if (destinations) break;
-      Append(0, operand.reg, operand.Has(isa::kAddress64) ? 2 : 1, isa::kNoRegister, list);
-      Append(kFirstUniformRegister, operand.uniform_reg, operand.Has(isa::kUniform64) ? 2 : 1, 128, list);
-      Append(kFirstUniformRegister, operand.descriptor, 2, 128, list);
-      break;
-    case OperandKind::kConstant:
-      if (!destinations && !operand.Has(isa::kBindless)) Append(0, operand.reg, 1, isa::kNoRegister, list);
-      break;
-    default:
-      break;
-  }
-}
-
-void AppendRegisters(const Instruction& instruction, bool destinations, std::vector<uint16_t>* list) {
-  if (!destinations && instruction.guard != isa::kTruePredicate)
-    list->push_back(static_cast<uint16_t>(
-        (instruction.guard_uniform ? kFirstUniformPredicate : kFirstPredicate) + instruction.guard));
-  for (int i = 0; i < instruction.operand_count; ++i)
-    AppendOperand(instruction.operands[static_cast<size_t>(i)], destinations, list);
+void Append(const isa::RegisterSet& set, std::vector<uint16_t>* list) {
+  Append(set.r, 0, list);
+  Append(set.ur, kFirstUniformRegister, list);
+  Append(set.p, kFirstPredicate, list);
+  Append(set.up, kFirstUniformPredicate, list);
 }
 
 }  // namespace
@@ -135,14 +103,13 @@ void FindHazards(const isa::KernelCode& code, KernelTiming* timing) {
   for (size_t i = 0; i < code.instructions.size(); ++i) {
     const Instruction& instruction = code.instructions[i];
     const uint8_t dependence_class = timing->instructions[i].dependence_class;
-    const auto append = [&](bool destinations) {
-      AppendRegisters(instruction, destinations, &timing->register_lists);
-      timing->list_start.push_back(static_cast<uint32_t>(timing->register_lists.size()));
-    };
+    const isa::RegisterUse use = isa::RegistersOf(instruction);
     const size_t reads = timing->register_lists.size();
-    append(false);
+    Append(use.reads, &timing->register_lists);
     const size_t writes = timing->register_lists.size();
-    append(true);
+    timing->list_start.push_back(static_cast<uint32_t>(writes));
+    Append(use.writes, &timing->register_lists);
+    timing->list_start.push_back(static_cast<uint32_t>(timing->register_lists.size()));
     bool early = false;
     for (size_t r = reads; r < writes; ++r) {
       const uint16_t reg = timing->register_lists[r];

@@ -18,8 +18,6 @@ using isa::Operand;
 using isa::OperandKind;
 using isa::Pipe;
 
-bool IsDepbar(const Instruction& instruction) { return instruction.op == Op::kDEPBAR; }
-
 TimingClass ClassOf(const Instruction& instruction) {
   switch (instruction.op) {
     case Op::kLDGSTS:
@@ -36,7 +34,7 @@ TimingClass ClassOf(const Instruction& instruction) {
     case Op::kMOVM:
       return TimingClass::kMioOnly;
     case Op::kLDC:
-      return TimingClass::kMemory;
+      return TimingClass::kConstant;
     case Op::kBAR:
       return TimingClass::kControl;
     default:
@@ -62,6 +60,7 @@ bool IsIntegerMultiply(const Instruction& instruction) {
 IssuePort PortOf(const Instruction& instruction, TimingClass timing_class) {
   switch (timing_class) {
     case TimingClass::kMioOnly:
+    case TimingClass::kConstant:
       return IssuePort::kMio;
     case TimingClass::kAsyncCopy:
       return IssuePort::kGlobal;
@@ -217,7 +216,9 @@ void SetLatencies(const config::Gpu& gpu, const Instruction& instruction, Instru
     timing->source_release_cycles = Narrow(std::ceil(tensor.interval_cycles));
   } else if (pipe != nullptr) {
     timing->interval_quarters = Narrow(std::max(1.0, 4 * pipe->initiation_interval_cycles));
-    timing->result_cycles = Narrow(pipe->latency_cycles);
+    timing->result_cycles = Narrow(pipe->latency_cycles + (timing->timing_class == TimingClass::kVariable
+                                                               ? gpu.sm.sub_core.variable_latency_extra_cycles
+                                                               : 0));
     timing->source_release_cycles = Narrow(gpu.sm.sub_core.operand_read_cycles);
     if (pipe->shared_by_sub_cores) timing->flags |= kSharedPipe;
   }
@@ -268,7 +269,6 @@ void SetReads(const config::Gpu& gpu, const Instruction& instruction, Instructio
 }
 
 void SetConstant(const Instruction& instruction, InstructionTiming* timing) {
-  if (timing->timing_class == TimingClass::kMemory) return;
   for (int i = 0; i < instruction.operand_count; ++i) {
     const Operand& operand = instruction.operands[static_cast<size_t>(i)];
     const bool immediate =
@@ -276,7 +276,7 @@ void SetConstant(const Instruction& instruction, InstructionTiming* timing) {
         (operand.reg == isa::kNoRegister || operand.reg == isa::kZeroRegister) &&
         (operand.uniform_reg == isa::kNoRegister || operand.uniform_reg == isa::kZeroUniformRegister);
     if (!immediate || operand.bank >= 5 || operand.value < 0 || operand.value > 0xffff) continue;
-    timing->flags |= kReadsConstant;
+    timing->flags |= timing->timing_class == TimingClass::kConstant ? kConstantAddress : kReadsConstant;
     timing->constant_bank = operand.bank;
     timing->constant_offset = static_cast<uint16_t>(operand.value);
   }
@@ -342,7 +342,7 @@ InstructionTiming TimingOf(const config::Gpu& gpu, const Instruction& instructio
   SetLatencies(gpu, instruction, &timing);
   SetReads(gpu, instruction, &timing);
   SetConstant(instruction, &timing);
-  if (IsDepbar(instruction)) SetDepbar(instruction, &timing);
+  if (instruction.op == Op::kDEPBAR) SetDepbar(instruction, &timing);
   return timing;
 }
 

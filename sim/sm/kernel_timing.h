@@ -17,7 +17,8 @@ enum class TimingClass : uint8_t {
   kFixed,       // operands are read in a fixed window, results come a fixed number of cycles later
   kVariable,    // the same, but operands are read when ports are free; consumers wait on barriers
   kMioOnly,     // through the memory queue and the LSU without an address: SHFL, ...
-  kMemory,      // addresses from Execute: global, local, shared, generic, constant
+  kMemory,      // addresses from Execute: global, local, shared, generic
+  kConstant,    // LDC
   kAsyncCopy,   // LDGSTS
   kDepbar,      // DEPBAR.LE SBx, n
   kGroup,       // LDGDEPBAR: closes a group of asynchronous copies
@@ -45,12 +46,13 @@ enum class IssuePort : uint8_t {
 inline constexpr int kIssuePortCount = static_cast<int>(IssuePort::kNone) + 1;
 
 enum InstructionFlag : uint16_t {
-  kYield = 1 << 0,           // the warp lets another one issue in the next cycle
-  kReadsConstant = 1 << 1,   // an operand c[bank][immediate]
-  kLongScoreboard = 1 << 2,  // its consumers wait for L1 or beyond
-  kCtaScope = 1 << 4,        // MEMBAR.CTA
-  kSystemScope = 1 << 5,     // MEMBAR.SYS
-  kSharedPipe = 1 << 6,      // the pipe serves all sub-cores
+  kYield = 1 << 0,            // the warp lets another one issue in the next cycle
+  kReadsConstant = 1 << 1,    // an operand c[bank][immediate]
+  kLongScoreboard = 1 << 2,   // its consumers wait for L1 or beyond
+  kCtaScope = 1 << 4,         // MEMBAR.CTA
+  kSystemScope = 1 << 5,      // MEMBAR.SYS
+  kSharedPipe = 1 << 6,       // the pipe serves all sub-cores
+  kConstantAddress = 1 << 7,  // LDC: constant_bank and constant_offset are its address
 };
 
 inline constexpr uint32_t kMaxRegisterBanks = 4;

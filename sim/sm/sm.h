@@ -90,8 +90,9 @@ class Sm {
 
   std::vector<WarpWait> DescribeWaits() const;
 
+  struct Machine;  // private to sim/sm
+
  private:
-  struct Machine;
   std::unique_ptr<Machine> machine_;
 };
 

@@ -1,0 +1,138 @@
+// Closed accounting of issue slots, and the same knowledge in words for the deadlock report.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "sim/base/check.h"
+#include "sim/sm/machine.h"
+
+namespace heddle::sm {
+namespace {
+
+using stats::Stall;
+
+Stall PortStall(IssuePort port) {
+  switch (port) {
+    case IssuePort::kMio:
+      return Stall::k_mio_throttle;
+    case IssuePort::kGlobal:
+      return Stall::k_lg_throttle;
+    default:
+      return Stall::k_math_pipe_throttle;
+  }
+}
+
+// The conditions that hold a warp back, in the order of the ladder: visit(until, reason, barrier or
+// kNoBarrier).
+template <typename Visit>
+void VisitLadder(const Sm::Machine& machine, uint32_t id, Visit visit) {
+  const Warp& warp = machine.warps[id];
+  const InstructionTiming& timing = machine.TimingOf(warp);
+  visit(warp.branch_until, Stall::k_branch_resolving, isa::kNoBarrier);
+  visit(warp.fetch_until, Stall::k_no_instruction, isa::kNoBarrier);
+  visit(warp.stall_until, Stall::k_wait, isa::kNoBarrier);
+  visit(warp.block_until, warp.block_reason, isa::kNoBarrier);
+  for (uint32_t left = timing.wait_mask; left != 0; left &= left - 1) {
+    const auto barrier = static_cast<uint8_t>(std::countr_zero(left));
+    visit(warp.counters.ZeroAt(barrier), warp.counters.reason[barrier], barrier);
+  }
+  if (timing.timing_class == TimingClass::kDepbar)
+    visit(machine.DepbarUntil(id, timing), Stall::k_long_scoreboard, timing.depbar_barrier);
+  if (machine.launches[warp.launch].timing->tracks_registers)
+    visit(machine.HazardUntil(id), Stall::k_dispatch_stall, isa::kNoBarrier);
+  visit(machine.sub_cores[machine.SubCoreOf(id)].port_free[static_cast<size_t>(timing.port)],
+        PortStall(timing.port), isa::kNoBarrier);
+}
+
+uint64_t Sum(const stats::StallSlots& slots) {
+  return std::accumulate(slots.begin(), slots.end(), uint64_t{0});
+}
+
+}  // namespace
+
+void Sm::Machine::ChargeBubble(uint32_t sub_core_id, uint32_t id, Cycle to) {
+  SubCore& sub_core = sub_cores[sub_core_id];
+  const Warp& warp = warps[id];
+  Cycle from = sub_core.charged_until;
+  if (from >= to) return;
+  VisitLadder(*this, id, [&](Cycle until, Stall reason, uint8_t) {
+    if (until <= from || from >= to) return;
+    const Cycle stop = std::min(until, to);
+    Charge(warp.launch, warp.next, reason, stop - from);
+    from = stop;
+  });
+  // Nothing of its own held it: the operand reads of this instruction did.
+  if (from < to) Charge(warp.launch, warp.next, Stall::k_dispatch_stall, to - from);
+  sub_core.charged_until = to;
+}
+
+void Sm::Machine::Settle(uint32_t sub_core_id, Cycle to) {
+  SubCore& sub_core = sub_cores[sub_core_id];
+  if (sub_core.charged_until >= to) return;
+  if (sub_core.live > 0) {
+    const uint32_t local = sub_core.next_warp != kNoIndex ? sub_core.next_warp : sub_core.order[0];
+    ChargeBubble(sub_core_id, WarpAt(sub_core_id, local), to);
+    return;
+  }
+  Launch* oldest = nullptr;
+  for (Launch& launch : launches)
+    if (launch.open && (oldest == nullptr || launch.order < oldest->order)) oldest = &launch;
+  const Stall reason = sub_core.draining > 0 ? Stall::k_drain : Stall::k_no_warp;
+  if (oldest != nullptr) oldest->slots[static_cast<size_t>(reason)] += to - sub_core.charged_until;
+  sub_core.charged_until = to;
+}
+
+void Sm::Machine::CheckClosed(const Launch& launch, Cycle at) const {
+  // One launch alone: its slots are those of the time that it was open. With others: the sum of all is.
+  uint64_t charged = Sum(epoch_slots);
+  for (const Launch& each : launches)
+    if (each.open) charged += Sum(each.slots);
+  HEDDLE_CHECK(charged == sub_core_count * (at - epoch_begin), Path(), at,
+               fmt::format("issue slots: {} charged, {} sub-cores x {} cycles went by", charged,
+                           sub_core_count, at - epoch_begin));
+  const bool alone = open_launches == 1 && launch.opened == epoch_begin;
+  HEDDLE_CHECK(!alone || Sum(launch.slots) == sub_core_count * (at - launch.opened), Path(), at,
+               "the slots of a launch that ran alone are not those of its time");
+  HEDDLE_CHECK(launch.slots[static_cast<size_t>(Stall::k_selected)] == launch.counters.smsp_inst_executed,
+               Path(), at, "slots charged as issued and instructions issued differ");
+}
+
+std::vector<WarpWait> Sm::Machine::DescribeWaits() const {
+  std::vector<WarpWait> waits;
+  for (uint32_t id = 0; id < warps.size(); ++id) {
+    const Warp& warp = warps[id];
+    if (!warp.live) continue;
+    const Cta& cta = ctas[warp.cta];
+    WarpWait wait{.launch = warp.launch,
+                  .cta = cta.id,
+                  .warp = warp.in_cta,
+                  .pc = warp.next * isa::kInstructionBytes,
+                  .reason = Stall::k_misc,
+                  .detail = {}};
+    Cycle latest = 0;
+    VisitLadder(*this, id, [&](Cycle until, Stall reason, uint8_t barrier) {
+      if (until <= latest) return;
+      latest = until;
+      wait.reason = reason;
+      wait.detail = until == kNever ? "an event that has no known time" : fmt::format("cycle {}", until);
+      if (barrier != isa::kNoBarrier)
+        wait.detail =
+            fmt::format("scoreboard {}: {} answers outstanding", barrier, warp.counters.unanswered[barrier]);
+    });
+    if (warp.blocked) {
+      const BarrierUnit::State& state = cta.barriers.state(warp.barrier_id);
+      const uint32_t expected =
+          state.expected_threads != 0 ? state.expected_threads : kWarpLanes * cta.live_warps;
+      wait.detail = fmt::format("barrier {}: {} of {} threads have arrived", warp.barrier_id,
+                                state.arrived_threads, expected);
+    } else if (warp.waits_for_acks) {
+      wait.detail = fmt::format("{} stores without acknowledgement", warp.stores_unanswered);
+    }
+    waits.push_back(std::move(wait));
+  }
+  return waits;
+}
+
+}  // namespace heddle::sm

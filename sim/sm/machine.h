@@ -1,0 +1,343 @@
+// The state of one SM and the stages that change it; private to sim/sm. Units (sim/sm/units) own state and
+// answer questions, stages (sim/sm/stages, members of Machine) own order and policy.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/config/gpu_description.h"
+#include "sim/engine/calendar.h"
+#include "sim/sm/hazards.h"
+#include "sim/sm/kernel_timing.h"
+#include "sim/sm/sm.h"
+#include "sim/sm/units/barrier_unit.h"
+#include "sim/sm/units/coalescer.h"
+#include "sim/sm/units/constant_cache.h"
+#include "sim/sm/units/dependence_counters.h"
+#include "sim/sm/units/instruction_fetch.h"
+#include "sim/sm/units/l1_cache.h"
+#include "sim/sm/units/mio_queue.h"
+#include "sim/sm/units/register_file.h"
+#include "sim/sm/units/request_port.h"
+#include "sim/sm/units/shared_memory.h"
+
+namespace heddle::sm {
+
+inline constexpr uint32_t kWarpsPerSubCore = 32;
+inline constexpr uint32_t kMaxWarps = 256;
+inline constexpr uint32_t kNoIndex = ~0u;
+inline constexpr uint64_t kNoLine = ~uint64_t{0};
+
+// One resident warp. Why it does not issue now is told by the `until` cycles, in the order of the ladder
+// (sm.h).
+struct Warp {
+  uint32_t next = 0;     // index of the instruction that it wants to issue
+  uint32_t run_end = 0;  // first index that needs Execute
+  uint32_t run_lanes = 0;
+  uint32_t launch = 0;
+  uint32_t cta = 0;
+  uint32_t in_cta = 0;
+  uint32_t stream_warp = 0;  // its name in the WarpStream
+  bool live = false;
+  bool blocked = false;  // the stream says that it waits for a barrier
+  uint8_t barrier_id = 0;
+
+  Cycle branch_until = 0;  // target known
+  Cycle fetch_until = 0;   // instruction in the buffer; kNever while L2 has not answered
+  Cycle stall_until = 0;   // stall count of the previous instruction
+  Cycle block_until = 0;   // anything else that holds it: block_reason
+  stats::Stall block_reason{};
+  bool waits_for_acks = false;  // a fence whose block_until follows from the acknowledgements
+  uint32_t fence_cycles = 0;
+  uint8_t fence_barriers = 0;     // dependence barriers that end with the fence
+  uint64_t block_line = 0;        // memory line of the constant that it waits for
+  uint64_t fetch_line = 0;        // line of `next`
+  uint64_t ahead_line = kNoLine;  // line behind it, asked for when the buffer had room
+  Cycle ahead_until = 0;
+
+  DependenceCounters counters;
+
+  uint32_t loads_unanswered =
+      0;  // loads and copies in flight: a warp that exits keeps its resources for them
+  Cycle loads_done = 0;
+  uint32_t stores_unanswered = 0;  // for fences
+  Cycle stores_acked = 0;
+  uint32_t open_group = kNoIndex;  // of asynchronous copies since the last LDGDEPBAR
+  uint32_t groups_unanswered = 0;  // closed, with copies whose arrival is not known
+  Cycle copies_done = 0;           // the other closed ones
+  Cycle started = 0;
+};
+
+struct Cta {
+  bool resident = false;
+  uint32_t launch = 0;
+  uint32_t slot = 0;  // in the WarpStream
+  Dim3 id;
+  uint32_t live_warps = 0;
+  uint32_t undrained_warps = 0;
+  Cycle last_cycle = 0;
+  std::vector<uint32_t> warps;  // warp slots
+  BarrierUnit barriers;
+};
+
+// One load, copy or atomic of which at least one answer is outstanding.
+struct Transaction {
+  Cycle arrived = 0;  // latest answer so far
+  Cycle floor = 0;    // result of the part that did not leave the SM
+  uint32_t unanswered = 0;
+  uint32_t warp = 0;
+  uint32_t token = 0;
+  uint32_t group = kNoIndex;
+  uint32_t ticket = 0;  // of its CountedBarrier
+  uint16_t bytes = 0;
+  uint8_t barrier = isa::kNoBarrier;
+  bool is_copy = false;
+  bool is_constant = false;
+};
+
+// The asynchronous copies of a warp between two LDGDEPBAR.
+struct CopyGroup {
+  Cycle done = 0;
+  uint32_t unanswered = 0;
+  uint32_t warp = 0;
+  uint32_t ticket = 0;
+  uint8_t barrier = isa::kNoBarrier;
+  bool closed = false;
+};
+
+// What happens at a known cycle without an issue.
+struct Arrival {
+  Cycle cycle = 0;
+  uint64_t order = 0;        // ties in the order of issue
+  uint32_t warp = kNoIndex;  // kNoIndex: a copy's bytes appear in shared memory
+  uint32_t launch = 0;
+  uint32_t token = 0;
+  bool operator>(const Arrival& other) const {
+    return cycle != other.cycle ? cycle > other.cycle : order > other.order;
+  }
+};
+
+struct Launch {
+  bool open = false;
+  const KernelTiming* timing = nullptr;
+  isa::LaunchShape shape;
+  isa::WarpStream* stream = nullptr;
+  stats::LaunchStats* stats = nullptr;
+  stats::PcStats* per_pc = nullptr;
+  Cycle opened = 0;
+  uint64_t order = 0;
+  uint64_t slots_in_use = 0;  // CTA slots of the stream
+  uint32_t resident = 0;
+  stats::StallSlots slots{};
+  stats::Counters counters;
+};
+
+struct SubCore {
+  SubCore(const config::Gpu& gpu)
+      : registers(gpu.sm.sub_core), mio(gpu.sm.mio), returns(gpu.sm.mio.return_bytes_per_cycle, 4) {}
+
+  Cycle next_cycle = kNever;      // of the next issue, by warp `next_warp`, as far as is known
+  uint32_t next_warp = kNoIndex;  // local index
+  Cycle free_at = 0;              // the issue port
+  Cycle charged_until = 0;
+  uint32_t greedy = kNoIndex;
+  uint32_t live = 0;
+  uint32_t draining = 0;                          // exited, loads or copies still in flight
+  bool stale = false;                             // Select again
+  std::array<uint8_t, kWarpsPerSubCore> order{};  // live warps (local indices), first choice first
+  std::array<Cycle, kWarpsPerSubCore> ready{};    // all but the port
+  std::array<uint8_t, kWarpsPerSubCore> port{};   // IssuePort of the next instruction
+  std::array<Cycle, kIssuePortCount> port_free{};
+  std::array<uint64_t, kIssuePortCount> port_free_quarters{};
+  RegisterFile registers;
+  MioQueue mio;
+  engine::Calendar returns;  // load data into the register file, bytes
+};
+
+struct RegisterState {  // of a tracked register
+  Cycle written = 0;
+  uint8_t writer = 0;  // InstructionTiming::dependence_class
+};
+
+struct ConstantWaiter {
+  uint64_t line_address = 0;
+  uint32_t transaction = 0;
+};
+
+struct Sm::Machine {
+  Machine(const config::Gpu& gpu, uint32_t id);
+
+  // ---- sm.cpp: life of launches and CTAs, the window loop
+  LaunchHandle OpenLaunch(const KernelTiming& timing, const isa::LaunchShape& shape, isa::WarpStream* stream,
+                          stats::LaunchStats* stats, Cycle at);
+  void CloseLaunch(LaunchHandle handle, Cycle at);
+  void StartCta(LaunchHandle handle, Dim3 cta, Cycle at);
+  void StartWarp(uint32_t cta, uint32_t in_cta, uint32_t warp, Cycle at);
+  void RunWindow(Cycle begin, Cycle end);
+  void AdvanceCalendars(Cycle begin);
+  Cycle NextEventCycle() const;
+
+  // ---- residency.cpp
+  bool CanHost(const isa::LaunchShape& shape) const;
+  void TakeResources(Cta* cta, const isa::LaunchShape& shape);
+  void FreeResources(Cta* cta, const isa::LaunchShape& shape);
+  void ChooseCarveOut(const isa::LaunchShape& shape);
+
+  // ---- stages/fetch.cpp
+  void StartFetch(uint32_t warp, Cycle at);  // at the start of a CTA and after a jump
+  void AdvanceFetch(uint32_t warp, uint32_t issued,
+                    Cycle at);  // `issued` has left the buffer, the next one follows
+  void FetchAhead(uint32_t warp, uint64_t address, Cycle at);
+  void AnswerFetch(uint64_t line_address, Cycle arrival);
+  void AnswerConstant(uint64_t line_address, Cycle arrival);
+
+  // ---- stages/issue.cpp
+  void Refresh(uint32_t warp);           // when it can issue, ports apart
+  void Select(SubCore& sub_core) const;  // who issues next
+  void Issue(uint32_t sub_core);         // what Select found
+  bool MayIssue(uint32_t sub_core, uint32_t warp, const InstructionTiming& timing, Cycle at);
+  bool HasConstant(uint32_t sub_core, uint32_t warp, const InstructionTiming& timing, Cycle at);
+  void BlockForConstant(uint32_t warp, uint64_t address, Cycle arrival);
+  void OccupyPort(SubCore& sub_core, const InstructionTiming& timing, Cycle at);
+  void Step(uint32_t warp, SubCore& sub_core, const InstructionTiming& timing, Cycle at);
+  void Perform(uint32_t warp, SubCore& sub_core, const InstructionTiming& timing, Cycle at);
+  void Follow(uint32_t warp, uint32_t issued, Cycle at);
+  void NextRun(uint32_t warp, uint32_t issued, Cycle at);
+  Cycle DepbarUntil(uint32_t warp, const InstructionTiming& timing) const;
+  Cycle HazardUntil(uint32_t warp) const;
+  void NoteWrites(uint32_t warp, uint32_t issued, Cycle at);
+
+  // ---- stages/memory.cpp
+  void IssueMemory(uint32_t warp, SubCore& sub_core, const InstructionTiming& timing, Cycle at);
+  template <typename Address>
+  void IssueShared(uint32_t warp, SubCore& sub_core, const InstructionTiming& timing, const Address* address,
+                   uint32_t lanes, Cycle at);
+  void IssueGlobal(uint32_t warp, SubCore& sub_core, const InstructionTiming& timing, Cycle at);
+  void IssueConstant(uint32_t warp, SubCore& sub_core, const InstructionTiming& timing, Cycle at);
+  void LoadConstant(uint32_t warp, const InstructionTiming& timing, uint64_t address, Cycle issued);
+  void LoadUniform(uint32_t warp, Cycle at);
+  Cycle PushMio(SubCore& sub_core, Cycle at, uint32_t lsu_cycles);
+  uint32_t SendLoads(uint32_t warp, uint32_t transaction, Cycle sent, Cycle* ready);
+  void SendStores(uint32_t warp, Cycle sent);
+  void Prefetch(Cycle sent);
+
+  // ---- stages/write_back.cpp
+  void ReleaseSources(uint32_t warp, const InstructionTiming& timing, Cycle at);
+  void Result(uint32_t warp, const InstructionTiming& timing, Cycle at);
+  void ResultLater(uint32_t transaction, const InstructionTiming& timing);
+  Cycle ReturnData(SubCore& sub_core, Cycle done, uint32_t bytes);
+  uint32_t NewTransaction(uint32_t warp);
+  void AnswerTransaction(uint32_t transaction, Cycle arrival);
+  void FinishTransaction(uint32_t transaction);
+  uint32_t OpenGroup(uint32_t warp);
+  void CloseGroup(uint32_t warp, const InstructionTiming& timing, Cycle at);
+  void AnswerGroup(uint32_t group, Cycle done);
+  void SettleGroups();
+  void PushArrival(Arrival arrival);
+  void Arrive();  // the first of the heap
+  void Acknowledge(uint32_t warp, Cycle at);
+  void Answer(const memory::MemoryRequest& request);
+  void TakeReplies(Cycle begin);
+
+  // ---- stages/control.cpp
+  void Synchronise(uint32_t warp, Cycle at);
+  void ReleaseIfComplete(uint32_t cta, uint32_t barrier, Cycle at);
+  void Fence(uint32_t warp, const InstructionTiming& timing, Cycle at);
+  void SettleFence(uint32_t warp, Cycle acknowledged);
+  void Exit(uint32_t warp, Cycle at);
+  void Drained(uint32_t warp, Cycle at);
+
+  // ---- accounting.cpp
+  void Charge(uint32_t launch, uint32_t index, stats::Stall reason, uint64_t slots) {
+    launches[launch].slots[static_cast<size_t>(reason)] += slots;
+    if (stats::PcStats* per_pc = launches[launch].per_pc; per_pc != nullptr)
+      per_pc[index].slots[static_cast<size_t>(reason)] += slots;
+  }
+  void ChargeBubble(uint32_t sub_core, uint32_t warp,
+                    Cycle to);               // [charged_until, to), along this warp's ladder
+  void Settle(uint32_t sub_core, Cycle to);  // likewise, to the warp that would issue next
+  void CheckClosed(const Launch& launch, Cycle at) const;
+  std::vector<WarpWait> DescribeWaits() const;
+
+  // ---- names
+  uint32_t SubCoreOf(uint32_t warp) const { return warp & (sub_core_count - 1); }
+  uint32_t LocalOf(uint32_t warp) const { return warp >> sub_core_shift; }
+  uint32_t WarpAt(uint32_t sub_core, uint32_t local) const { return local << sub_core_shift | sub_core; }
+  const InstructionTiming& TimingOf(const Warp& warp) const {
+    return launches[warp.launch].timing->instructions[warp.next];
+  }
+  uint64_t ConstantAddress(const Warp& warp, const InstructionTiming& timing) const {
+    return launches[warp.launch].timing->constant_bank_address[timing.constant_bank] + timing.constant_offset;
+  }
+  bool IsCounted(uint32_t warp, uint32_t barrier) const {
+    return (launches[warps[warp].launch].timing->counted_barriers >> barrier & 1) != 0;
+  }
+  void Touch(uint32_t warp) { touched[warp / 64] |= uint64_t{1} << warp % 64; }
+  std::string Path() const;
+
+  const config::Sm config;
+  const config::SchedulerPolicy policy;
+  const double sm_mhz;
+  const uint32_t id;
+  const uint32_t sub_core_count;
+  const uint32_t sub_core_shift;
+  const uint32_t fetch_line_bytes;
+  const uint32_t fma_quarters;  // interval of the FMA pipe
+  const uint32_t lsu_interval_cycles;
+  const double tag_cycles_per_line;
+  const uint32_t shared_bytes_per_cycle;
+  const uint32_t copy_extra_cycles;
+
+  std::vector<SubCore> sub_cores;
+  std::vector<Warp> warps;  // by warp slot; warp slot w runs on sub-core w mod sub_core_count
+  std::vector<Cta> ctas;
+  std::vector<Launch> launches;
+  std::vector<FinishedCta> finished;
+
+  InstructionFetch fetch;
+  ConstantCache constants;
+  L1Cache l1;
+  SharedMemory shared;
+  engine::Calendar lsu;  // cycles of the LSU and the data array behind it
+  RequestPort port;
+
+  std::vector<CountedBarrier> counted;        // by warp and barrier; empty until a launch needs it
+  std::vector<RegisterState> register_state;  // by warp and register; likewise
+  std::vector<Transaction> transactions;
+  std::vector<uint32_t> free_transactions;
+  std::vector<ConstantWaiter> constant_waiters;
+  std::vector<CopyGroup> groups;
+  std::vector<uint32_t> free_groups;
+  std::vector<uint32_t> unsettled_groups;  // closed, every copy answered
+  std::vector<Arrival> arrivals;           // heap, earliest first
+  uint64_t arrival_order = 0;
+
+  // Residency
+  uint32_t warps_used = 0;
+  uint32_t ctas_used = 0;
+  uint64_t registers_used = 0;
+  uint64_t shared_used = 0;
+  uint64_t shared_capacity = 0;  // the carve-out
+  bool l1_sized = false;
+  std::vector<uint8_t> warp_in_use;  // by warp slot
+
+  uint32_t open_launches = 0;
+  uint64_t launch_order = 0;
+  Cycle epoch_begin = 0;            // since when a launch has been open without a break
+  stats::StallSlots epoch_slots{};  // of launches of this epoch that have closed
+  uint64_t reported_fetch_requests = 0;
+  uint64_t reported_fetch_misses = 0;
+  uint64_t reported_constant_misses = 0;
+  Cycle active_since = 0;
+  Cycle window_begin = 0;
+  Cycle now = 0;
+
+  // Scratch of one step.
+  isa::WarpStep step;
+  LineAccesses lines;
+  std::array<uint64_t, 4> touched{};  // warps whose waits have been answered
+};
+
+}  // namespace heddle::sm

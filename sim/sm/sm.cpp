@@ -1,0 +1,228 @@
+#include "sim/sm/sm.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "sim/base/check.h"
+#include "sim/sm/machine.h"
+
+namespace heddle::sm {
+
+Sm::Machine::Machine(const config::Gpu& gpu, uint32_t sm_id)
+    : config(gpu.sm),
+      policy(gpu.sm.sub_core.scheduler),
+      sm_mhz(gpu.clocks.sm_mhz),
+      id(sm_id),
+      sub_core_count(gpu.sm.sub_core_count),
+      sub_core_shift(static_cast<uint32_t>(std::countr_zero(gpu.sm.sub_core_count))),
+      fetch_line_bytes(std::min(gpu.sm.instruction_caches.l0.line_bytes, memory::kLineBytes)),
+      fma_quarters(static_cast<uint32_t>(std::lround(4 * gpu.sm.pipes.fma.initiation_interval_cycles))),
+      lsu_interval_cycles(static_cast<uint32_t>(std::ceil(gpu.sm.mio.lsu_interval_cycles))),
+      tag_cycles_per_line(1 / gpu.sm.l1.tag_lookups_per_cycle),
+      shared_bytes_per_cycle(gpu.sm.shared_memory.banks * gpu.sm.shared_memory.bank_bytes),
+      copy_extra_cycles(static_cast<uint32_t>(std::lround(gpu.sm.l1.ldgsts_latency_extra_cycles))),
+      sub_cores(gpu.sm.sub_core_count, SubCore(gpu)),
+      warps(gpu.sm.max_warps),
+      ctas(gpu.sm.max_ctas),
+      fetch(gpu.sm.instruction_caches, gpu.sm.sub_core_count),
+      constants(gpu.sm.constant_caches, gpu.sm.sub_core_count),
+      l1(gpu.sm.l1),
+      shared(gpu.sm.shared_memory),
+      lsu(1.0, 1),
+      port(sm_id),
+      warp_in_use(gpu.sm.max_warps) {
+  HEDDLE_CHECK(std::has_single_bit(sub_core_count) && gpu.sm.max_warps <= kMaxWarps &&
+                   gpu.sm.max_warps <= sub_core_count * kWarpsPerSubCore &&
+                   gpu.sm.sub_core.register_banks <= kMaxRegisterBanks &&
+                   gpu.sm.barriers_per_cta <= kNamedBarriers,
+               Path(), 0, "a description beyond what an SM of this model can be");
+}
+
+std::string Sm::Machine::Path() const { return fmt::format("gpu[0].sm[{}]", id); }
+
+LaunchHandle Sm::Machine::OpenLaunch(const KernelTiming& timing, const isa::LaunchShape& shape,
+                                     isa::WarpStream* stream, stats::LaunchStats* stats, Cycle at) {
+  size_t handle = 0;
+  while (handle < launches.size() && launches[handle].open) ++handle;
+  if (handle == launches.size()) launches.emplace_back();
+  Launch& launch = launches[handle];
+  launch = Launch{};
+  launch.open = true;
+  launch.timing = &timing;
+  launch.shape = shape;
+  launch.stream = stream;
+  launch.stats = stats;
+  launch.per_pc = stats->per_pc.empty() ? nullptr : stats->per_pc.data();
+  HEDDLE_CHECK(stats->per_pc.empty() || stats->per_pc.size() >= timing.instructions.size(), Path(), at,
+               "per-PC sums are not sized to the kernel's code");
+  launch.opened = at;
+  launch.order = ++launch_order;
+  if (open_launches++ == 0) {
+    epoch_begin = at;
+    epoch_slots = {};
+    for (SubCore& sub_core : sub_cores) sub_core.charged_until = at;
+  }
+  if (timing.counted_barriers != 0) counted.resize(warps.size() * kBarriers);
+  if (timing.tracks_registers) register_state.resize(warps.size() * kTrackedRegisters);
+  return static_cast<LaunchHandle>(handle);
+}
+
+void Sm::Machine::CloseLaunch(LaunchHandle handle, Cycle at) {
+  Launch& launch = launches[handle];
+  HEDDLE_CHECK(launch.open && launch.resident == 0, Path(), at,
+               "a launch is closed while CTAs of it are resident");
+  for (uint32_t i = 0; i < sub_core_count; ++i) Settle(i, at);
+  CheckClosed(launch, at);
+  for (size_t i = 0; i < launch.slots.size(); ++i) {
+    launch.stats->slots[i] += launch.slots[i];
+    launch.counters.smsp_issue_slots += launch.slots[i];
+    epoch_slots[i] += launch.slots[i];
+  }
+  // Fetch is shared by launches that overlap: what happened since the last report goes to the one that
+  // closes.
+  launch.counters.icc_requests = fetch.requests() - reported_fetch_requests;
+  launch.counters.icc_misses = fetch.misses() - reported_fetch_misses;
+  launch.counters.idc_misses = constants.misses() - reported_constant_misses;
+  reported_fetch_requests = fetch.requests();
+  reported_fetch_misses = fetch.misses();
+  reported_constant_misses = constants.misses();
+  launch.stats->counters += launch.counters;
+  if (launch.per_pc != nullptr)
+    for (size_t i = 0; i < launch.timing->instructions.size(); ++i)
+      launch.per_pc[i].issued = launch.per_pc[i].slots[static_cast<size_t>(stats::Stall::k_selected)];
+  launch.open = false;
+  --open_launches;
+}
+
+void Sm::Machine::StartCta(LaunchHandle handle, Dim3 cta_id, Cycle at) {
+  Launch& launch = launches[handle];
+  HEDDLE_CHECK(port.outbox().empty(), Path(), at, "a CTA is started before the replies have been taken");
+  HEDDLE_CHECK(CanHost(launch.shape), Path(), at, "a CTA is started for which there is no room");
+  if (ctas_used == 0) {
+    ChooseCarveOut(launch.shape);
+    active_since = at;
+  }
+  for (uint32_t i = 0; i < sub_core_count; ++i) Settle(i, at);
+  uint32_t index = 0;
+  while (ctas[index].resident) ++index;
+  Cta& cta = ctas[index];
+  TakeResources(&cta, launch.shape);
+  cta.launch = handle;
+  cta.id = cta_id;
+  cta.slot = static_cast<uint32_t>(std::countr_one(launch.slots_in_use));
+  launch.slots_in_use |= uint64_t{1} << cta.slot;
+  cta.live_warps = cta.undrained_warps = static_cast<uint32_t>(cta.warps.size());
+  cta.barriers.Clear();
+  ++launch.resident;
+  launch.counters.sm_ctas_launched += 1;
+  launch.counters.smsp_warps_launched += cta.warps.size();
+  launch.stream->StartCta(
+      {.slot = cta.slot, .cta = cta_id, .sm = id, .first_warp_slot = cta.warps[0], .cycle = at});
+  for (uint32_t i = 0; i < cta.warps.size(); ++i) StartWarp(index, i, cta.warps[i], at);
+  for (SubCore& sub_core : sub_cores) Select(sub_core);
+}
+
+void Sm::Machine::StartWarp(uint32_t cta_index, uint32_t in_cta, uint32_t slot, Cycle at) {
+  const Cta& cta = ctas[cta_index];
+  Warp& warp = warps[slot];
+  SubCore& sub_core = sub_cores[SubCoreOf(slot)];
+  warp = Warp{};
+  warp.live = true;
+  warp.launch = cta.launch;
+  warp.cta = cta_index;
+  warp.in_cta = in_cta;
+  warp.stream_warp = cta.slot * static_cast<uint32_t>(cta.warps.size()) + in_cta;
+  warp.started = at;
+  const Launch& launch = launches[cta.launch];
+  const isa::InstructionRun run = launch.stream->NextRun(warp.stream_warp);
+  HEDDLE_CHECK(run.state == isa::WarpState::kRunnable &&
+                   uint64_t{run.first} + run.count < launch.timing->instructions.size(),
+               Path(), at, "a new warp has nothing to execute");
+  warp.next = run.first;
+  warp.run_end = run.first + run.count;
+  warp.run_lanes = run.lanes;
+  const uint32_t local = LocalOf(slot);
+  sub_core.registers.Forget(local);
+  // Youngest first, or oldest first where the policy prefers those.
+  if (policy == config::SchedulerPolicy::kGreedyThenYoungest)
+    std::copy_backward(sub_core.order.begin(), sub_core.order.begin() + sub_core.live,
+                       sub_core.order.begin() + sub_core.live + 1);
+  const bool in_front = policy == config::SchedulerPolicy::kGreedyThenYoungest;
+  sub_core.order[in_front ? 0 : sub_core.live] = static_cast<uint8_t>(local);
+  ++sub_core.live;
+  if (launch.timing->counted_barriers != 0)
+    for (uint32_t barrier = 0; barrier < kBarriers; ++barrier) counted[slot * kBarriers + barrier].Clear();
+  if (launch.timing->tracks_registers)
+    std::fill_n(register_state.begin() + static_cast<ptrdiff_t>(size_t{slot} * kTrackedRegisters),
+                kTrackedRegisters, RegisterState{});
+  warp.branch_until = at;
+  StartFetch(slot, at);
+  Refresh(slot);
+}
+
+void Sm::Machine::AdvanceCalendars(Cycle begin) {
+  lsu.AdvanceTo(begin);
+  fetch.AdvanceTo(begin);
+  l1.AdvanceTo(begin);
+  for (SubCore& sub_core : sub_cores) sub_core.returns.AdvanceTo(begin);
+}
+
+Cycle Sm::Machine::NextEventCycle() const {
+  Cycle next = arrivals.empty() ? kNever : arrivals.front().cycle;
+  for (const SubCore& sub_core : sub_cores) next = std::min(next, sub_core.next_cycle);
+  return next;
+}
+
+// Issues and arrivals in the order of their cycles; of a tie, arrivals first, then sub-cores by number.
+void Sm::Machine::RunWindow(Cycle begin, Cycle end) {
+  HEDDLE_CHECK(port.outbox().empty(), Path(), begin, "a window begins before the replies have been taken");
+  for (;;) {
+    uint32_t first = 0;
+    for (uint32_t i = 1; i < sub_core_count; ++i)
+      if (sub_cores[i].next_cycle < sub_cores[first].next_cycle) first = i;
+    const Cycle issue = sub_cores[first].next_cycle;
+    if (!arrivals.empty() && arrivals.front().cycle <= issue) {
+      if (arrivals.front().cycle >= end) return;
+      Arrive();
+      continue;
+    }
+    if (issue >= end) return;
+    Issue(first);
+  }
+}
+
+// ---- The public face
+// ---------------------------------------------------------------------------------------------
+
+Sm::Sm(const config::Gpu& gpu, uint32_t id) : machine_(std::make_unique<Machine>(gpu, id)) {}
+Sm::~Sm() = default;
+Sm::Sm(Sm&&) noexcept = default;
+Sm& Sm::operator=(Sm&&) noexcept = default;
+
+LaunchHandle Sm::OpenLaunch(const KernelTiming& timing, const isa::LaunchShape& shape,
+                            isa::WarpStream* stream, stats::LaunchStats* stats, Cycle at) {
+  return machine_->OpenLaunch(timing, shape, stream, stats, at);
+}
+void Sm::CloseLaunch(LaunchHandle launch, Cycle at) { machine_->CloseLaunch(launch, at); }
+bool Sm::CanHost(const isa::LaunchShape& shape) const { return machine_->CanHost(shape); }
+void Sm::StartCta(LaunchHandle launch, Dim3 cta, Cycle at) { machine_->StartCta(launch, cta, at); }
+void Sm::TakeReplies(Cycle begin) { machine_->TakeReplies(begin); }
+void Sm::RunWindow(Cycle begin, Cycle end) { machine_->RunWindow(begin, end); }
+memory::Outbox& Sm::outbox() { return machine_->port.outbox(); }
+std::vector<FinishedCta>& Sm::finished() { return machine_->finished; }
+Cycle Sm::NextEventCycle() const { return machine_->NextEventCycle(); }
+bool Sm::Idle() const { return machine_->ctas_used == 0; }
+uint32_t Sm::id() const { return machine_->id; }
+std::vector<WarpWait> Sm::DescribeWaits() const { return machine_->DescribeWaits(); }
+
+void Sm::InvalidateCaches(bool everything) {
+  machine_->l1.Invalidate();
+  if (!everything) return;
+  machine_->fetch.Clear();
+  machine_->constants.Clear();
+}
+
+}  // namespace heddle::sm

@@ -1,0 +1,254 @@
+// Issue: which warp goes next, whether what it needs is free, and what its instruction starts.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "sim/base/check.h"
+#include "sim/sm/machine.h"
+
+namespace heddle::sm {
+
+Cycle Sm::Machine::DepbarUntil(uint32_t id, const InstructionTiming& timing) const {
+  if (timing.depbar_barrier == isa::kNoBarrier || timing.depbar_count == 0) return 0;
+  return counted[id * kBarriers + timing.depbar_barrier].AtMost(timing.depbar_count);
+}
+
+Cycle Sm::Machine::HazardUntil(uint32_t id) const {
+  const Warp& warp = warps[id];
+  const KernelTiming& timing = *launches[warp.launch].timing;
+  const uint8_t consumer = timing.instructions[warp.next].dependence_class;
+  const RegisterState* state = &register_state[size_t{id} * kTrackedRegisters];
+  Cycle until = 0;
+  for (uint32_t i = timing.list_start[2 * warp.next]; i < timing.list_start[2 * warp.next + 1]; ++i) {
+    const RegisterState& reg = state[timing.register_lists[i]];
+    until = std::max(until, reg.written + DependenceCycles(timing.dependences, reg.writer, consumer));
+  }
+  return until;
+}
+
+void Sm::Machine::NoteWrites(uint32_t id, uint32_t issued, Cycle at) {
+  const KernelTiming& timing = *launches[warps[id].launch].timing;
+  RegisterState* state = &register_state[size_t{id} * kTrackedRegisters];
+  for (uint32_t i = timing.list_start[2 * issued + 1]; i < timing.list_start[2 * issued + 2]; ++i)
+    state[timing.register_lists[i]] = {at, timing.instructions[issued].dependence_class};
+}
+
+void Sm::Machine::Refresh(uint32_t id) {
+  const Warp& warp = warps[id];
+  SubCore& sub_core = sub_cores[SubCoreOf(id)];
+  const uint32_t local = LocalOf(id);
+  const InstructionTiming& timing = TimingOf(warp);
+  Cycle ready = std::max({warp.fetch_until, warp.stall_until, warp.block_until});
+  for (uint32_t left = timing.wait_mask; left != 0; left &= left - 1)
+    ready = std::max(ready, warp.counters.ZeroAt(static_cast<uint32_t>(std::countr_zero(left))));
+  if (timing.timing_class == TimingClass::kDepbar) ready = std::max(ready, DepbarUntil(id, timing));
+  if (launches[warp.launch].timing->tracks_registers) ready = std::max(ready, HazardUntil(id));
+  sub_core.ready[local] = ready;
+  sub_core.port[local] = static_cast<uint8_t>(timing.port);
+}
+
+void Sm::Machine::Select(SubCore& sub_core) const {
+  const Cycle floor = sub_core.free_at;
+  Cycle best = kNever;
+  uint32_t chosen = kNoIndex;
+  const auto issue_at = [&](uint32_t local) {
+    return std::max({floor, sub_core.ready[local], sub_core.port_free[sub_core.port[local]]});
+  };
+  uint32_t first = 0;
+  if (policy == config::SchedulerPolicy::kLooseRoundRobin) {
+    while (first < sub_core.live && sub_core.order[first] != sub_core.greedy) ++first;
+    first = first + 1 < sub_core.live ? first + 1 : 0;
+  } else if (sub_core.greedy != kNoIndex) {
+    best = issue_at(sub_core.greedy);
+    chosen = best != kNever ? sub_core.greedy : kNoIndex;
+  }
+  for (uint32_t i = 0; i < sub_core.live && best > floor; ++i) {
+    const uint32_t place = first + i;
+    const uint32_t local = sub_core.order[place < sub_core.live ? place : place - sub_core.live];
+    const Cycle cycle = issue_at(local);
+    if (cycle < best) best = cycle, chosen = local;
+  }
+  sub_core.next_cycle = best;
+  sub_core.next_warp = chosen;
+}
+
+void Sm::Machine::OccupyPort(SubCore& sub_core, const InstructionTiming& timing, Cycle at) {
+  const auto occupy = [at](SubCore& which, IssuePort name, uint32_t quarters) {
+    const auto index = static_cast<size_t>(name);
+    which.port_free_quarters[index] = std::max(which.port_free_quarters[index], 4 * at) + quarters;
+    which.port_free[index] = (which.port_free_quarters[index] + 3) / 4;
+  };
+  Cycle& heavy = sub_core.port_free[static_cast<size_t>(IssuePort::kFmaHeavy)];
+  const Cycle& fma = sub_core.port_free[static_cast<size_t>(IssuePort::kFma)];
+  switch (timing.port) {
+    case IssuePort::kMio:
+    case IssuePort::kGlobal:  // the queue decides
+    case IssuePort::kNone:
+      return;
+    case IssuePort::kFmaHeavy:  // one half of the FMA pipe, whose issue it takes too
+      occupy(sub_core, IssuePort::kFmaHeavy, timing.interval_quarters);
+      occupy(sub_core, IssuePort::kFma, fma_quarters);
+      heavy = std::max(heavy, fma);
+      return;
+    case IssuePort::kFma:
+      occupy(sub_core, IssuePort::kFma, timing.interval_quarters);
+      heavy = std::max(heavy, fma);
+      return;
+    default:
+      if ((timing.flags & kSharedPipe) == 0) {
+        occupy(sub_core, timing.port, timing.interval_quarters);
+      } else {
+        for (SubCore& each : sub_cores) occupy(each, timing.port, timing.interval_quarters);
+      }
+  }
+}
+
+// What Select found may have lost its pipe to another sub-core, its constant may be absent, or L1 full of
+// misses.
+bool Sm::Machine::MayIssue(uint32_t sub_core_id, uint32_t id, const InstructionTiming& timing, Cycle at) {
+  SubCore& sub_core = sub_cores[sub_core_id];
+  if (sub_core.port_free[static_cast<size_t>(timing.port)] > at) return false;
+  if ((timing.flags & kReadsConstant) != 0 && !HasConstant(sub_core_id, id, timing, at)) return false;
+  if (timing.port == IssuePort::kGlobal) {
+    const Cycle free = l1.MissFreeAt(at);
+    sub_core.port_free[static_cast<size_t>(IssuePort::kGlobal)] = std::max(free, sub_core.mio.FreeAt());
+    return free <= at;
+  }
+  return true;
+}
+
+bool Sm::Machine::HasConstant(uint32_t sub_core_id, uint32_t id, const InstructionTiming& timing, Cycle at) {
+  Warp& warp = warps[id];
+  const uint64_t address = ConstantAddress(warp, timing);
+  const Cycle arrival = constants.Operand(sub_core_id, address, at, &port);
+  if (arrival <= at) return true;
+  ChargeBubble(sub_core_id, id, at);
+  BlockForConstant(id, address, arrival);
+  Refresh(id);
+  return false;
+}
+
+void Sm::Machine::BlockForConstant(uint32_t id, uint64_t address, Cycle arrival) {
+  Warp& warp = warps[id];
+  warp.block_until = arrival;
+  warp.block_reason = stats::Stall::k_imc_miss;
+  warp.block_line = address & ~uint64_t{memory::kLineBytes - 1};
+}
+
+void Sm::Machine::Issue(uint32_t sub_core_id) {
+  SubCore& sub_core = sub_cores[sub_core_id];
+  const uint32_t local = sub_core.next_warp;
+  const uint32_t id = WarpAt(sub_core_id, local);
+  Warp& warp = warps[id];
+  Launch& launch = launches[warp.launch];
+  const InstructionTiming& timing = launch.timing->instructions[warp.next];
+  now = sub_core.next_cycle;
+  if (!MayIssue(sub_core_id, id, timing, now)) {
+    Select(sub_core);
+    return;
+  }
+  const Cycle at =
+      now + sub_core.registers.Reserve(timing, local, now, timing.timing_class == TimingClass::kFixed);
+  if (sub_core.charged_until < at) ChargeBubble(sub_core_id, id, at);
+  Charge(warp.launch, warp.next, stats::Stall::k_selected, 1);
+  sub_core.charged_until = sub_core.free_at = at + 1;
+  sub_core.greedy = local;
+  launch.counters.smsp_inst_executed += 1;
+  launch.counters.smsp_thread_inst_executed += static_cast<uint64_t>(std::popcount(warp.run_lanes));
+  if (timing.port == IssuePort::kTensor) {
+    launch.counters.sm_pipe_tensor_cycles_active += (timing.interval_quarters + 3u) / 4;
+    launch.counters.sm_ops_tensor += launch.timing->tensor_ops[warp.next];
+  }
+  OccupyPort(sub_core, timing, at);
+  Step(id, sub_core, timing, at);
+  if (warp.live) Refresh(id);
+  Select(sub_core);
+}
+
+void Sm::Machine::Step(uint32_t id, SubCore& sub_core, const InstructionTiming& timing, Cycle at) {
+  Warp& warp = warps[id];
+  const Launch& launch = launches[warp.launch];
+  const uint32_t issued = warp.next;
+  warp.stall_until = at + (launch.timing->ignores_stall_counts ? 1 : timing.stall_cycles);
+  if (launch.timing->tracks_registers) NoteWrites(id, issued, at);
+  if (issued == warp.run_end) {
+    launch.stream->Execute(warp.stream_warp, at, &step);
+    Perform(id, sub_core, timing, at);
+    Follow(id, issued, at);
+  } else {
+    step.kind = isa::StepKind::kLocal;
+    Perform(id, sub_core, timing, at);
+    warp.next = issued + 1;
+    AdvanceFetch(id, issued, at);
+  }
+}
+
+// Starts what the instruction does in this SM; `step` says what the stream did.
+void Sm::Machine::Perform(uint32_t id, SubCore& sub_core, const InstructionTiming& timing, Cycle at) {
+  switch (timing.timing_class) {
+    case TimingClass::kMemory:
+    case TimingClass::kAsyncCopy:
+    case TimingClass::kConstant:
+    case TimingClass::kMioOnly:
+      IssueMemory(id, sub_core, timing, at);
+      return;
+    case TimingClass::kGroup:
+      CloseGroup(id, timing, at);
+      return;
+    case TimingClass::kFence:
+      Fence(id, timing, at);
+      return;
+    case TimingClass::kInvalidate:
+      l1.Invalidate();
+      break;
+    case TimingClass::kFixed:
+      // A uniform load with an index: its address is known only now.
+      if (step.kind == isa::StepKind::kMemory && step.memory.space == isa::MemorySpace::kConstant)
+        LoadUniform(id, at);
+      break;
+    default:
+      break;
+  }
+  if (timing.read_barrier != isa::kNoBarrier) ReleaseSources(id, timing, at + timing.source_release_cycles);
+  if (timing.write_barrier != isa::kNoBarrier) Result(id, timing, at + timing.result_cycles);
+}
+
+// After Execute: barriers, sleep and exit, and where the warp goes on.
+void Sm::Machine::Follow(uint32_t id, uint32_t issued, Cycle at) {
+  Warp& warp = warps[id];
+  if (step.kind == isa::StepKind::kSleep) {
+    warp.block_until = at + static_cast<Cycle>(std::ceil(step.sleep_ns * sm_mhz / 1000));
+    warp.block_reason = stats::Stall::k_sleeping;
+  }
+  const isa::WarpState state = step.state;
+  if (state == isa::WarpState::kBlocked) {
+    warp.blocked = true;
+    warp.block_until = kNever;
+    warp.block_reason = stats::Stall::k_barrier;
+  }
+  if (step.kind == isa::StepKind::kBarrier) Synchronise(id, at);
+  if (state == isa::WarpState::kFinished) Exit(id, at);
+  if (state == isa::WarpState::kRunnable) NextRun(id, issued, at);
+}
+
+// Asks the stream where a warp goes on that has executed `issued`.
+void Sm::Machine::NextRun(uint32_t id, uint32_t issued, Cycle at) {
+  Warp& warp = warps[id];
+  const Launch& launch = launches[warp.launch];
+  const isa::InstructionRun run = launch.stream->NextRun(warp.stream_warp);
+  HEDDLE_CHECK(run.state == isa::WarpState::kRunnable, Path(), at,
+               "a warp that may go on has nothing to execute");
+  HEDDLE_CHECK(uint64_t{run.first} + run.count < launch.timing->instructions.size(), Path(), at,
+               "a run that leaves the kernel's code");
+  warp.next = run.first;
+  warp.run_end = run.first + run.count;
+  warp.run_lanes = run.lanes;
+  if (run.first == issued + 1) {
+    AdvanceFetch(id, issued, at);
+  } else {
+    warp.branch_until = at + config.sub_core.branch_latency_cycles;
+    StartFetch(id, warp.branch_until);
+  }
+}
+
+}  // namespace heddle::sm

@@ -1,0 +1,249 @@
+// Write-back: results that come at a known cycle, and answers of the memory system.
+#include <algorithm>
+#include <bit>
+#include <functional>
+
+#include "sim/base/check.h"
+#include "sim/sm/machine.h"
+
+namespace heddle::sm {
+namespace {
+
+stats::Stall WaitOf(const InstructionTiming& timing) {
+  return (timing.flags & kLongScoreboard) != 0 ? stats::Stall::k_long_scoreboard
+                                               : stats::Stall::k_short_scoreboard;
+}
+
+}  // namespace
+
+void Sm::Machine::ReleaseSources(uint32_t id, const InstructionTiming& timing, Cycle at) {
+  if (timing.read_barrier == isa::kNoBarrier) return;
+  warps[id].counters.Increment(timing.read_barrier, at, stats::Stall::k_short_scoreboard);
+  if (IsCounted(id, timing.read_barrier)) counted[id * kBarriers + timing.read_barrier].Push(at, now);
+}
+
+void Sm::Machine::Result(uint32_t id, const InstructionTiming& timing, Cycle at) {
+  if (timing.write_barrier == isa::kNoBarrier) return;
+  warps[id].counters.Increment(timing.write_barrier, at, WaitOf(timing));
+  if (IsCounted(id, timing.write_barrier)) counted[id * kBarriers + timing.write_barrier].Push(at, now);
+}
+
+// The barrier of a transaction counts until FinishTransaction.
+void Sm::Machine::ResultLater(uint32_t transaction_id, const InstructionTiming& timing) {
+  Transaction& transaction = transactions[transaction_id];
+  transaction.barrier = timing.write_barrier;
+  if (transaction.barrier == isa::kNoBarrier) return;
+  warps[transaction.warp].counters.IncrementUnanswered(transaction.barrier, WaitOf(timing));
+  if (IsCounted(transaction.warp, transaction.barrier))
+    transaction.ticket = counted[transaction.warp * kBarriers + transaction.barrier].Push(kUnknown, now);
+}
+
+uint32_t Sm::Machine::NewTransaction(uint32_t warp) {
+  if (free_transactions.empty()) {
+    free_transactions.push_back(static_cast<uint32_t>(transactions.size()));
+    transactions.emplace_back();
+  }
+  const uint32_t id = free_transactions.back();
+  free_transactions.pop_back();
+  transactions[id] = Transaction{};
+  transactions[id].warp = warp;
+  return id;
+}
+
+void Sm::Machine::AnswerTransaction(uint32_t id, Cycle arrival) {
+  Transaction& transaction = transactions[id];
+  transaction.arrived = std::max(transaction.arrived, arrival);
+  if (--transaction.unanswered == 0) FinishTransaction(id);
+}
+
+// The registers of a sub-core take a few bytes a cycle: the cycle in which the last of `bytes` is written,
+// `done` if nothing else returns then.
+Cycle Sm::Machine::ReturnData(SubCore& sub_core, Cycle done, uint32_t bytes) {
+  const Cycle transfer = CeilDiv(bytes, config.mio.return_bytes_per_cycle);
+  return std::max(done, sub_core.returns.Reserve(done - std::min(done - window_begin, transfer), bytes));
+}
+
+// All answers are known: when the registers are written, or the bytes of a copy stand in shared memory.
+void Sm::Machine::FinishTransaction(uint32_t id) {
+  const Transaction transaction = transactions[id];
+  free_transactions.push_back(id);
+  Warp& warp = warps[transaction.warp];
+  SubCore& sub_core = sub_cores[SubCoreOf(transaction.warp)];
+  Cycle done = transaction.arrived + config.l1.fill_latency_cycles;
+  if (transaction.is_copy) {
+    // Writing shared memory takes the LSU's data path as a store of the same bytes would.
+    const uint32_t writes = CeilDiv<uint32_t>(transaction.bytes, shared_bytes_per_cycle);
+    done = std::max(transaction.floor, lsu.Reserve(done, writes) - writes + copy_extra_cycles);
+    PushArrival({.cycle = done, .launch = warp.launch, .token = transaction.token});
+    AnswerGroup(transaction.group, done);
+  } else if (transaction.is_constant) {
+    done = std::max(transaction.floor, transaction.arrived + config.constant_caches.l1.miss_latency_cycles);
+  } else {
+    done = ReturnData(sub_core, std::max(transaction.floor, done), transaction.bytes);
+  }
+  if (transaction.barrier != isa::kNoBarrier) {
+    warp.counters.Answer(transaction.barrier, done);
+    if (IsCounted(transaction.warp, transaction.barrier))
+      counted[transaction.warp * kBarriers + transaction.barrier].Answer(transaction.ticket, done);
+  }
+  warp.loads_done = std::max(warp.loads_done, done);
+  if (--warp.loads_unanswered == 0 && !warp.live)
+    PushArrival({.cycle = warp.loads_done, .warp = transaction.warp});
+  if (warp.live) Touch(transaction.warp);
+}
+
+// ---- Groups of asynchronous copies
+// -------------------------------------------------------------------------------
+
+uint32_t Sm::Machine::OpenGroup(uint32_t warp_id) {
+  Warp& warp = warps[warp_id];
+  if (warp.open_group != kNoIndex) return warp.open_group;
+  if (free_groups.empty()) {
+    free_groups.push_back(static_cast<uint32_t>(groups.size()));
+    groups.emplace_back();
+  }
+  warp.open_group = free_groups.back();
+  free_groups.pop_back();
+  groups[warp.open_group] = CopyGroup{};
+  groups[warp.open_group].warp = warp_id;
+  return warp.open_group;
+}
+
+// LDGDEPBAR: its barrier counts until all copies that the warp has issued so far have arrived.
+void Sm::Machine::CloseGroup(uint32_t id, const InstructionTiming& timing, Cycle at) {
+  Warp& warp = warps[id];
+  ReleaseSources(id, timing, at + timing.source_release_cycles);
+  const Cycle earliest = at + timing.result_cycles;
+  if (warp.open_group == kNoIndex && warp.groups_unanswered == 0) {
+    Result(id, timing, std::max(earliest, warp.copies_done));
+    return;
+  }
+  const uint32_t group_id = OpenGroup(id);
+  warp.open_group = kNoIndex;
+  CopyGroup& group = groups[group_id];
+  group.done = std::max(group.done, earliest);
+  group.barrier = timing.write_barrier;
+  group.closed = true;
+  if (group.unanswered == 0 && warp.groups_unanswered == 0) {
+    warp.copies_done = std::max(warp.copies_done, group.done);
+    Result(id, timing, warp.copies_done);
+    free_groups.push_back(group_id);
+    return;
+  }
+  ++warp.groups_unanswered;
+  if (group.unanswered == 0) unsettled_groups.push_back(group_id);
+  if (group.barrier == isa::kNoBarrier) return;
+  warp.counters.IncrementUnanswered(group.barrier, stats::Stall::k_long_scoreboard);
+  if (IsCounted(id, group.barrier))
+    group.ticket = counted[id * kBarriers + group.barrier].Push(kUnknown, now);
+}
+
+void Sm::Machine::AnswerGroup(uint32_t group_id, Cycle done) {
+  CopyGroup& group = groups[group_id];
+  group.done = std::max(group.done, done);
+  --group.unanswered;
+  if (group.closed && group.unanswered == 0) unsettled_groups.push_back(group_id);
+}
+
+// Every copy of the window is answered now. Groups of a warp complete in order: prefix maxima follow from
+// CountedBarrier::AtMost, and a wait for all of them from the largest.
+void Sm::Machine::SettleGroups() {
+  for (const uint32_t group_id : unsettled_groups) {
+    const CopyGroup group = groups[group_id];
+    Warp& warp = warps[group.warp];
+    --warp.groups_unanswered;
+    warp.copies_done = std::max(warp.copies_done, group.done);
+    free_groups.push_back(group_id);
+    if (group.barrier == isa::kNoBarrier) continue;
+    warp.counters.Answer(group.barrier, group.done);
+    if (IsCounted(group.warp, group.barrier))
+      counted[group.warp * kBarriers + group.barrier].Answer(group.ticket, group.done);
+    if (warp.live) Touch(group.warp);
+  }
+  unsettled_groups.clear();
+}
+
+// ---- Arrivals and answers
+// ------------------------------------------------------------------------------------------
+
+void Sm::Machine::PushArrival(Arrival arrival) {
+  arrival.order = ++arrival_order;
+  arrivals.push_back(arrival);
+  std::push_heap(arrivals.begin(), arrivals.end(), std::greater<>());
+}
+
+void Sm::Machine::Arrive() {
+  std::pop_heap(arrivals.begin(), arrivals.end(), std::greater<>());
+  const Arrival arrival = arrivals.back();
+  arrivals.pop_back();
+  now = arrival.cycle;
+  if (arrival.warp != kNoIndex) {
+    Drained(arrival.warp, arrival.cycle);
+  } else {
+    launches[arrival.launch].stream->CompleteAsyncCopy(arrival.token, arrival.cycle);
+  }
+}
+
+void Sm::Machine::Acknowledge(uint32_t id, Cycle at) {
+  Warp& warp = warps[id];
+  warp.stores_acked = std::max(warp.stores_acked, at);
+  if (--warp.stores_unanswered > 0 || !warp.waits_for_acks || !warp.live) return;
+  SettleFence(id, warp.stores_acked);
+  Touch(id);
+}
+
+void Sm::Machine::Answer(const memory::MemoryRequest& request) {
+  const uint32_t index = RequestPort::IndexOf(request);
+  switch (RequestPort::KindOf(request)) {
+    case RequestPort::kInstruction:
+      AnswerFetch(request.line_address, request.reply_cycle);
+      break;
+    case RequestPort::kConstant:
+      AnswerConstant(request.line_address, request.reply_cycle);
+      break;
+    case RequestPort::kL1Miss:
+      l1.Answer(index, request.reply_cycle,
+                [&](uint32_t transaction) { AnswerTransaction(transaction, request.reply_cycle); });
+      break;
+    case RequestPort::kTransaction:
+      AnswerTransaction(index, request.reply_cycle);
+      break;
+    case RequestPort::kStore:
+      Acknowledge(index, request.reply_cycle);
+      break;
+  }
+}
+
+void Sm::Machine::TakeReplies(Cycle begin) {
+  window_begin = begin;
+  AdvanceCalendars(begin);
+  for (const memory::MemoryRequest& request : port.outbox()) {
+    HEDDLE_CHECK(request.reply_cycle >= begin && request.reply_cycle > request.cycle, Path(), begin,
+                 "a request without a reply, or one that came before its window");
+    Answer(request);
+  }
+  port.outbox().clear();
+  SettleGroups();
+  // Misses that are on their way have got a cycle of arrival: L1 may take more of them at a known time.
+  const Cycle miss_free = l1.MissFreeAt(begin);
+  for (SubCore& sub_core : sub_cores) {
+    Cycle& free = sub_core.port_free[static_cast<size_t>(IssuePort::kGlobal)];
+    if (free == kNever) free = std::max({begin, miss_free, sub_core.mio.FreeAt()});
+    sub_core.stale |= free >= begin;
+  }
+  for (size_t word = 0; word < touched.size(); ++word) {
+    for (uint64_t left = touched[word]; left != 0; left &= left - 1) {
+      const auto id = static_cast<uint32_t>(64 * word + static_cast<size_t>(std::countr_zero(left)));
+      if (!warps[id].live) continue;
+      Refresh(id);
+      sub_cores[SubCoreOf(id)].stale = true;
+    }
+    touched[word] = 0;
+  }
+  for (SubCore& sub_core : sub_cores) {
+    if (sub_core.stale) Select(sub_core);
+    sub_core.stale = false;
+  }
+}
+
+}  // namespace heddle::sm

@@ -1,0 +1,91 @@
+#include "sim/sm/units/instruction_fetch.h"
+
+#include <algorithm>
+
+namespace heddle::sm {
+
+// Lines are those of L0; L1's and the memory's are the same or larger.
+InstructionFetch::InstructionFetch(const config::InstructionCaches& config, uint32_t sub_cores)
+    : config_(config),
+      line_bytes_(std::min(config.l0.line_bytes, memory::kLineBytes)),
+      fronts_(sub_cores, Front(config)),
+      l1_(config.l1, memory::kLineBytes),
+      l1_port_(config.l1_lines_per_cycle, 1) {}
+
+Cycle InstructionFetch::Fetch(uint32_t sub_core, uint64_t address, Cycle now, RequestPort* port) {
+  Front& front = fronts_[sub_core];
+  const uint64_t line = address / line_bytes_;
+  if (line == front.last_line) return now;
+  if (const Cycle* arrival = front.l0.Find(line); arrival != nullptr) {
+    if (*arrival == TagArray::kOnItsWay) return *arrival;
+    if (*arrival <= now) front.last_line = line;
+    return std::max(now, *arrival);
+  }
+  for (uint32_t i = 0; i < front.count; ++i) {
+    const Streamed& streamed = front.stream[(front.first + i) % front.stream.size()];
+    if (streamed.line != line) continue;
+    const Cycle arrival = streamed.arrival;
+    front.first = static_cast<uint32_t>((front.first + i + 1) % front.stream.size());
+    front.count -= i + 1;
+    front.l0.Insert(line, arrival);
+    FillStream(&front, now, port);
+    return arrival == TagArray::kOnItsWay ? arrival : std::max(now, arrival);
+  }
+  const Cycle arrival = FromL1(line, now, port);
+  front.l0.Insert(line, arrival);
+  front.count = 0;
+  front.next_line = line + 1;
+  FillStream(&front, now, port);
+  return arrival;
+}
+
+void InstructionFetch::FillStream(Front* front, Cycle now, RequestPort* port) {
+  while (front->count < front->stream.size()) {
+    const uint64_t line = front->next_line++;
+    front->stream[(front->first + front->count++) % front->stream.size()] = {line, FromL1(line, now, port)};
+  }
+}
+
+Cycle InstructionFetch::FromL1(uint64_t line, Cycle now, RequestPort* port) {
+  ++requests_;
+  const Cycle granted = l1_port_.Reserve(now, 1) - 1;
+  const uint64_t memory_line = line * line_bytes_ / memory::kLineBytes;
+  Cycle* found = l1_.Find(memory_line);
+  if (found == nullptr) {
+    ++misses_;
+    l1_.Insert(memory_line, TagArray::kOnItsWay);
+    port->ReadLine(memory_line * memory::kLineBytes, granted + config_.l1.miss_latency_cycles,
+                   RequestPort::kInstruction);
+    return TagArray::kOnItsWay;
+  }
+  if (*found == TagArray::kOnItsWay) return *found;
+  return std::max(granted, *found) + config_.l0.miss_latency_cycles;
+}
+
+Cycle InstructionFetch::Answer(uint64_t line_address, Cycle arrival) {
+  if (Cycle* line = l1_.Find(line_address / memory::kLineBytes); line != nullptr) *line = arrival;
+  const Cycle in_l0 = arrival + config_.l0.miss_latency_cycles;
+  const uint64_t first = line_address / line_bytes_;
+  for (Front& front : fronts_) {
+    for (uint64_t line = first; line < first + memory::kLineBytes / line_bytes_; ++line) {
+      if (Cycle* waiting = front.l0.Find(line); waiting != nullptr && *waiting == TagArray::kOnItsWay)
+        *waiting = in_l0;
+      for (uint32_t i = 0; i < front.count; ++i) {
+        Streamed& streamed = front.stream[(front.first + i) % front.stream.size()];
+        if (streamed.line == line && streamed.arrival == TagArray::kOnItsWay) streamed.arrival = in_l0;
+      }
+    }
+  }
+  return in_l0;
+}
+
+void InstructionFetch::Clear() {
+  for (Front& front : fronts_) {
+    front.l0.Clear();
+    front.first = front.count = 0;
+    front.last_line = ~uint64_t{0};
+  }
+  l1_.Clear();
+}
+
+}  // namespace heddle::sm

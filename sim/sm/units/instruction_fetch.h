@@ -1,0 +1,65 @@
+// Instruction fetch of one SM: L0 and a stream buffer in each sub-core, L1 behind them, L2 behind that
+// through the outbox.
+//
+// The stream buffer holds the lines behind the last one that missed L0. A line found there moves to L0 and
+// the buffer asks for the next; a line found in neither restarts it (Huerta et al., MICRO 2025: without it,
+// replayed kernels err by 45 %).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/types.h"
+#include "sim/config/gpu_description.h"
+#include "sim/engine/calendar.h"
+#include "sim/sm/units/request_port.h"
+#include "sim/sm/units/tag_array.h"
+
+namespace heddle::sm {
+
+class InstructionFetch {
+ public:
+  InstructionFetch(const config::InstructionCaches& config, uint32_t sub_cores);
+
+  void AdvanceTo(Cycle now) { l1_port_.AdvanceTo(now); }
+
+  // When the line that holds `address` is in L0 of this sub-core, asked for at `now`: TagArray::kOnItsWay
+  // when L2 has been asked and has not answered; LineOf(address) then is what Answer's caller compares with.
+  Cycle Fetch(uint32_t sub_core, uint64_t address, Cycle now, RequestPort* port);
+
+  // L2's answer to the request for a memory line. Returns when the line is in the L0s that asked.
+  Cycle Answer(uint64_t line_address, Cycle arrival);
+  void Clear();
+
+  uint64_t requests() const { return requests_; }  // lines that L0s and stream buffers asked L1 for
+  uint64_t misses() const { return misses_; }      // lines that L1 asked L2 for
+
+ private:
+  struct Streamed {
+    uint64_t line = ~uint64_t{0};
+    Cycle arrival = 0;
+  };
+  struct Front {  // one sub-core
+    explicit Front(const config::InstructionCaches& config)
+        : l0(config.l0), stream(config.stream_buffer_lines) {}
+    TagArray l0;
+    std::vector<Streamed> stream;  // ring: `count` lines from `first`
+    uint32_t first = 0;
+    uint32_t count = 0;
+    uint64_t next_line = 0;             // behind the last one asked for
+    uint64_t last_line = ~uint64_t{0};  // hit without a look at the tags
+  };
+
+  void FillStream(Front* front, Cycle now, RequestPort* port);
+  Cycle FromL1(uint64_t line, Cycle now, RequestPort* port);
+
+  config::InstructionCaches config_;
+  uint32_t line_bytes_;
+  std::vector<Front> fronts_;
+  TagArray l1_;
+  engine::Calendar l1_port_;
+  uint64_t requests_ = 0;
+  uint64_t misses_ = 0;
+};
+
+}  // namespace heddle::sm

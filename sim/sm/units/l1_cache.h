@@ -1,0 +1,127 @@
+// The L1 data cache: 128-byte lines of four sectors, LRU, and the misses on their way.
+//
+// A miss is unanswered from its request until the window's edge, then its arrival is known and may lie far
+// ahead. A load that finds its sectors on their way joins them: it waits for the same answer and asks nobody
+// again.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/types.h"
+#include "sim/config/gpu_description.h"
+#include "sim/memory/memory_request.h"
+
+namespace heddle::sm {
+
+class L1Cache {
+ public:
+  static constexpr uint32_t kNone = ~0u;
+
+  explicit L1Cache(const config::L1& config);
+
+  // What shared memory leaves. Forgets all lines.
+  void Resize(uint64_t bytes);
+  void Invalidate();
+
+  struct Lookup {
+    uint8_t missing = 0;     // sectors that must be asked for
+    uint8_t unanswered = 0;  // on their way, arrival not known: Join
+    Cycle ready = 0;         // the others are here from this cycle on
+    uint32_t line = kNone;   // handle for Request and Join; kNone when absent
+  };
+  // `sectors` of a line at `now`; the line becomes the most recently used.
+  Lookup Find(uint64_t line_address, uint8_t sectors, Cycle now);
+
+  // Registers a request for `sectors` that Find reported missing, of which `waiter` waits (kNone: nobody
+  // does), and with `allocate` gives it a line if a way can be had. Returns the miss, the tag of the request.
+  uint32_t Request(uint64_t line_address, uint8_t sectors, const Lookup& found, Cycle now, uint32_t waiter,
+                   bool allocate);
+  // Lets `waiter` wait for the unanswered misses of the line that hold any of `sectors`; returns how many.
+  uint32_t Join(uint32_t line, uint8_t sectors, uint32_t waiter);
+  // The answer to a miss. Calls answer(waiter) for each that waited.
+  template <typename Callback>
+  void Answer(uint32_t miss, Cycle arrival, Callback answer);
+
+  // A store under write-through-with-allocation (local memory): the sectors are here afterwards.
+  void Write(uint64_t line_address, uint8_t sectors, Cycle now);
+
+  // Called at the start of a window, before Answer.
+  void AdvanceTo(Cycle now) {
+    if (now >> kReleaseShift >= release_bucket_) Release(now);
+  }
+  // When a further miss may be sent: `now` if fewer than pending_lines are on their way, else the earliest
+  // arrival that is known (to 16 cycles), or ~0 when none is.
+  Cycle MissFreeAt(Cycle now);
+
+ private:
+  struct Line {
+    uint64_t used = 0;
+    Cycle arrival = 0;  // of the sectors in `arriving`
+    uint8_t present = 0;
+    uint8_t arriving = 0;
+    uint8_t unanswered = 0;
+    uint32_t miss = kNone;  // newest unanswered miss of the line
+  };
+  struct Miss {
+    uint32_t line = kNone;
+    uint32_t next_of_line = kNone;
+    uint32_t waiters = kNone;
+    uint8_t sectors = 0;
+  };
+  struct Waiter {
+    uint32_t id = 0;
+    uint32_t next = kNone;
+  };
+
+  size_t SetStart(uint64_t line_address) const;
+  uint32_t Allocate(uint64_t line_address, Cycle now);
+  void AddWaiter(uint32_t miss, uint32_t waiter);
+  void Release(Cycle now);
+
+  static constexpr uint32_t kReleaseBuckets = 1024;
+  static constexpr uint32_t kReleaseShift = 4;
+
+  uint32_t sets_;
+  uint32_t ways_ = 0;
+  uint32_t pending_limit_;
+  uint64_t clock_ = 0;
+  std::vector<uint64_t> tags_;  // line address + 1, by set and way; 0: empty
+  std::vector<Line> lines_;
+  std::vector<Miss> misses_;
+  std::vector<uint32_t> free_misses_;
+  std::vector<Waiter> waiters_;
+  uint32_t free_waiter_ = kNone;
+  // Misses on their way: unanswered ones, and answered ones by the bucket of cycles in which they arrive.
+  uint32_t pending_ = 0;
+  uint32_t unanswered_ = 0;
+  uint64_t release_bucket_ = 0;
+  std::vector<uint32_t> releases_;
+};
+
+template <typename Callback>
+void L1Cache::Answer(uint32_t id, Cycle arrival, Callback answer) {
+  Miss& miss = misses_[id];
+  if (miss.line != kNone) {
+    Line& line = lines_[miss.line];
+    line.unanswered = static_cast<uint8_t>(line.unanswered & ~miss.sectors);
+    line.arriving |= miss.sectors;
+    line.arrival = std::max(line.arrival, arrival);
+    if (line.unanswered == 0) line.miss = kNone;
+  }
+  for (uint32_t waiter = miss.waiters; waiter != kNone;) {
+    const uint32_t next = waiters_[waiter].next;
+    answer(waiters_[waiter].id);
+    waiters_[waiter].next = free_waiter_;
+    free_waiter_ = waiter;
+    waiter = next;
+  }
+  miss = Miss{};
+  free_misses_.push_back(id);
+  --unanswered_;
+  const uint64_t bucket = std::max(release_bucket_, (arrival >> kReleaseShift) + 1);
+  ++releases_[std::min(bucket, release_bucket_ + kReleaseBuckets - 1) % kReleaseBuckets];
+}
+
+}  // namespace heddle::sm

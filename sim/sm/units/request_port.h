@@ -1,0 +1,48 @@
+// Where requests leave the SM: the outbox, and the tag by which each answer finds its way back.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/memory/memory_request.h"
+
+namespace heddle::sm {
+
+class RequestPort {
+ public:
+  enum Kind : uint32_t {
+    kInstruction,  // index: none, found by address
+    kConstant,     // likewise
+    kL1Miss,       // index: miss of L1Cache
+    kTransaction,  // index: transaction, L1 not involved
+    kStore,        // index: warp slot
+  };
+
+  explicit RequestPort(uint32_t sm) : sm_(sm) {}
+
+  memory::MemoryRequest& Send(memory::RequestKind kind, uint64_t line_address, uint8_t sectors, Cycle at,
+                              Kind who, uint32_t index) {
+    memory::MemoryRequest& request = outbox_.emplace_back();
+    request.cycle = at;
+    request.line_address = line_address;
+    request.kind = kind;
+    request.sector_mask = sectors;
+    request.sm = sm_;
+    request.sequence = static_cast<uint32_t>(outbox_.size() - 1);
+    request.tag = static_cast<uint32_t>(who) << 28 | index;
+    return request;
+  }
+  void ReadLine(uint64_t line_address, Cycle at, Kind who) {
+    Send(memory::RequestKind::kRead, line_address, 15, at, who, 0);
+  }
+
+  static Kind KindOf(const memory::MemoryRequest& request) { return static_cast<Kind>(request.tag >> 28); }
+  static uint32_t IndexOf(const memory::MemoryRequest& request) { return request.tag & 0x0fffffff; }
+
+  memory::Outbox& outbox() { return outbox_; }
+
+ private:
+  uint32_t sm_;
+  memory::Outbox outbox_;
+};
+
+}  // namespace heddle::sm
