@@ -1,6 +1,7 @@
 #include "sim/sm/units/instruction_fetch.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace heddle::sm {
 
@@ -10,7 +11,8 @@ InstructionFetch::InstructionFetch(const config::InstructionCaches& config, uint
       line_bytes_(std::min(config.l0.line_bytes, memory::kLineBytes)),
       fronts_(sub_cores, Front(config)),
       l1_(config.l1, memory::kLineBytes),
-      l1_port_(config.l1_lines_per_cycle, 1) {}
+      l1_port_(config.l1_lines_per_cycle, 1),
+      line_cycles_(static_cast<uint32_t>(std::ceil(1 / config.l1_lines_per_cycle))) {}
 
 Cycle InstructionFetch::Fetch(uint32_t sub_core, uint64_t address, Cycle now, RequestPort* port) {
   Front& front = fronts_[sub_core];
@@ -48,7 +50,7 @@ void InstructionFetch::FillStream(Front* front, Cycle now, RequestPort* port) {
 
 Cycle InstructionFetch::FromL1(uint64_t line, Cycle now, RequestPort* port) {
   ++requests_;
-  const Cycle granted = l1_port_.Reserve(now, 1) - 1;
+  const Cycle granted = l1_port_.Reserve(now, 1) - line_cycles_;
   const uint64_t memory_line = line * line_bytes_ / memory::kLineBytes;
   Cycle* found = l1_.Find(memory_line);
   if (found == nullptr) {

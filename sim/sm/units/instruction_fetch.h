@@ -58,6 +58,7 @@ class InstructionFetch {
   std::vector<Front> fronts_;
   TagArray l1_;
   engine::Calendar l1_port_;
+  uint32_t line_cycles_;  // of l1_port_ for one line
   uint64_t requests_ = 0;
   uint64_t misses_ = 0;
 };
