@@ -8,7 +8,7 @@ namespace heddle::emulator {
 namespace {
 
 constexpr uint32_t kSign = 0x80000000u;
-constexpr uint16_t kIgnoredFlags = isa::kReuse;
+constexpr uint32_t kIgnoredFlags = isa::kReuse;
 
 std::array<LoweringFunction, isa::kOpCount> MakeTable() {
   std::array<LoweringFunction, isa::kOpCount> table{};
@@ -102,7 +102,7 @@ bool Lowering::TakeDestinationPredicate(size_t slot) {
   return true;
 }
 
-void Lowering::PlaceSource(size_t slot, const isa::Operand& operand, uint32_t words, bool is_double) {
+void Lowering::PlaceSource(size_t slot, const isa::Operand& operand, uint32_t words) {
   SourceRow& source = out.source[slot];
   switch (operand.kind) {
     case isa::OperandKind::kRegister:
@@ -116,8 +116,7 @@ void Lowering::PlaceSource(size_t slot, const isa::Operand& operand, uint32_t wo
       if (words == 1) {
         source.row = pool.Immediate(Low(bits));
       } else if (words == 2) {
-        // A 32-bit immediate is the high word of a double, and is sign-extended to a 64-bit integer.
-        source.row = pool.ImmediatePair(is_double && High(bits) == 0 ? bits << 32 : bits);
+        source.row = pool.ImmediatePair(bits);
       } else {
         Fail("a wide immediate");
       }
@@ -138,13 +137,13 @@ void Lowering::PlaceSource(size_t slot, const isa::Operand& operand, uint32_t wo
 void Lowering::Source(size_t slot, uint32_t words) {
   const isa::Operand& operand = Next();
   if ((operand.flags & ~kIgnoredFlags) != 0) Fail("a modified source");
-  PlaceSource(slot, operand, words, false);
+  PlaceSource(slot, operand, words);
 }
 
 uint32_t Lowering::IntegerSource(size_t slot, uint32_t words) {
   const isa::Operand& operand = Next();
   if ((operand.flags & ~(kIgnoredFlags | isa::kNegate | isa::kInvert)) != 0) Fail("a modified source");
-  PlaceSource(slot, operand, words, false);
+  PlaceSource(slot, operand, words);
   if (operand.Has(isa::kNegate) || operand.Has(isa::kInvert)) out.flip[slot] = kAllLanes;
   return operand.Has(isa::kNegate) ? 1 : 0;
 }
@@ -152,7 +151,7 @@ uint32_t Lowering::IntegerSource(size_t slot, uint32_t words) {
 void Lowering::FloatSource(size_t slot) {
   const isa::Operand& operand = Next();
   if ((operand.flags & ~(kIgnoredFlags | isa::kNegate | isa::kAbsolute)) != 0) Fail("a modified source");
-  PlaceSource(slot, operand, 1, false);
+  PlaceSource(slot, operand, 1);
   if (operand.Has(isa::kAbsolute)) out.keep[slot] = ~kSign;
   if (operand.Has(isa::kNegate)) out.flip[slot] = kSign;
 }
@@ -160,9 +159,22 @@ void Lowering::FloatSource(size_t slot) {
 void Lowering::DoubleSource(size_t slot) {
   const isa::Operand& operand = Next();
   if ((operand.flags & ~(kIgnoredFlags | isa::kNegate | isa::kAbsolute)) != 0) Fail("a modified source");
-  PlaceSource(slot, operand, 2, true);
+  PlaceSource(slot, operand, 2);
   if (operand.Has(isa::kAbsolute)) out.keep[slot] = ~kSign;
   if (operand.Has(isa::kNegate)) out.flip[slot] = kSign;
+}
+
+HalfSelection Lowering::HalfSource(size_t slot) {
+  const isa::Operand& operand = Next();
+  constexpr uint32_t kKnown =
+      kIgnoredFlags | isa::kNegate | isa::kAbsolute | isa::kSelectsHigh | isa::kSelectsLow;
+  if ((operand.flags & ~kKnown) != 0) Fail("a modified source");
+  PlaceSource(slot, operand, 1);
+  if (operand.Has(isa::kAbsolute)) out.keep[slot] = 0x7fff7fffu;
+  if (operand.Has(isa::kNegate)) out.flip[slot] = 0x80008000u;
+  if (operand.Has(isa::kSelectsHigh)) return {true, true};
+  if (operand.Has(isa::kSelectsLow)) return {false, false};
+  return {};
 }
 
 void Lowering::SourcePredicate(size_t slot) {

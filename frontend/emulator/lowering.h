@@ -12,6 +12,12 @@
 
 namespace heddle::emulator {
 
+// Which half of the source word stands for each half of the operand (.H0_H0, .H1_H1).
+struct HalfSelection {
+  bool low_from_high = false;
+  bool high_from_high = true;
+};
+
 class Lowering {
  public:
   Lowering(const isa::Instruction& instruction, uint32_t sm_version, const RowLayout& layout,
@@ -49,6 +55,8 @@ class Lowering {
   // Accepts - and | | : sets keep and flip for the word that holds the sign.
   void FloatSource(size_t slot);
   void DoubleSource(size_t slot);
+  // Two halves in a word. Accepts - and | |, which work on both.
+  HalfSelection HalfSource(size_t slot);
   // P or UP, with optional !.
   void SourcePredicate(size_t slot);
   bool TakeSourcePredicate(size_t slot);
@@ -59,7 +67,7 @@ class Lowering {
   std::optional<std::string> Finish();
 
  private:
-  void PlaceSource(size_t slot, const isa::Operand& operand, uint32_t words, bool is_double);
+  void PlaceSource(size_t slot, const isa::Operand& operand, uint32_t words);
 
   uint32_t taken_modifiers_ = 0;
   int next_operand_ = 0;
