@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,9 @@
 #include "sim/isa/instruction.h"
 
 namespace heddle::sass {
+
+// Of the records that decoding gives: traces keep them, and those of another version are decoded again.
+inline constexpr uint32_t kDecoderVersion = 1;
 
 // `json`: what `nvdisasm -json` prints for the module that holds `kernel`. Opcodes and operands come from the
 // text; control bits, guards, raw immediates and branch targets from kernel.code. An opcode, modifier or

@@ -24,7 +24,7 @@ class Writer {
 
   Status Write(const Trace& trace) {
     HEDDLE_RETURN_IF_ERROR(db_->Execute(fmt::format(
-        "PRAGMA journal_mode=OFF; PRAGMA page_size=4096; PRAGMA application_id={}; PRAGMA user_version={};",
+        "PRAGMA journal_mode=OFF; PRAGMA page_size=1024; PRAGMA application_id={}; PRAGMA user_version={};",
         kApplicationId, kSchemaVersion)));
     HEDDLE_ASSIGN_OR_RETURN(sqlite::Transaction transaction, sqlite::Transaction::Begin(db_));
     for (const TableDefinition& table : Tables())

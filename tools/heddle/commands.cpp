@@ -4,6 +4,7 @@ namespace heddle::tools {
 
 const std::vector<Command>& Commands() {
   static const std::vector<Command> commands = {
+      TraceCommand(),
       SassCommand(),
       DbCommand(),
       ArchCommand(),

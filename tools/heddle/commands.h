@@ -8,6 +8,7 @@ namespace heddle::tools {
 Command ArchCommand();
 Command CompletionCommand();
 Command SassCommand();
+Command TraceCommand();
 Command DbCommand();
 
 }  // namespace heddle::tools

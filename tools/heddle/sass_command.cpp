@@ -8,7 +8,6 @@
 #include "frontend/sass/disassembler.h"
 #include "sim/base/suggest.h"
 #include "sim/isa/registers.h"
-#include "sim/base/suggest.h"
 #include "tools/heddle/commands.h"
 
 namespace heddle::tools {
