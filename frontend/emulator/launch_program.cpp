@@ -27,8 +27,15 @@ bool UsesLocalMemory(const isa::KernelCode& code) {
   });
 }
 
-bool IsMemoryOperation(const Program& program, uint32_t index) {
-  return program.effects[index] == isa::Effect::kMemory;
+// Memory operations outside the slice yield addresses and move no data; assumed branches go the assumed way.
+void SkipData(const Slice& slice, Program& program) {
+  for (uint32_t i = 0; i < program.size(); ++i)
+    if (program.effects[i] == isa::Effect::kMemory && !slice.needed[i] && program.steps[i].run != &RunNothing)
+      program.steps[i].flags |= kDataSkipped;
+  for (const Slice::AssumedBranch& branch : slice.assumed) {
+    program.steps[branch.index].guard = kTruePredicate;
+    program.steps[branch.index].guard_flip = branch.taken ? 0 : kAllLanes;
+  }
 }
 
 }  // namespace
@@ -64,7 +71,7 @@ Status EmulatedLaunch::Check() const {
   if (d.code->instructions.empty() ||
       d.kernel->entry_offset / isa::kInstructionBytes >= d.code->instructions.size())
     return fail("the kernel has no code");
-  if (!d.needed.empty() && d.needed.size() != d.code->instructions.size())
+  if (d.slice != nullptr && !d.slice->needed.empty() && d.slice->needed.size() != d.code->instructions.size())
     return fail("the slice belongs to other code");
   const Dim3 cluster = d.cluster.value_or(d.kernel->cluster.value_or(Dim3{}));
   if (cluster.Count() == 0 || d.grid.x % cluster.x || d.grid.y % cluster.y || d.grid.z % cluster.z)
@@ -107,12 +114,11 @@ void EmulatedLaunch::LowerProgram() {
     program_ = description_.program;
     return;
   }
-  auto program = std::make_shared<Program>(*description_.code, description_.needed);
-  if (!description_.needed.empty()) {
-    for (uint32_t i = 0; i < program->size(); ++i)
-      if (IsMemoryOperation(*program, i) && !description_.needed[i] && program->steps[i].run != &RunNothing)
-        program->steps[i].flags |= kDataSkipped;
-  }
+  const bool sliced = description_.mode == Mode::kSkeleton && description_.slice != nullptr &&
+                      description_.slice->kind != SliceKind::kFull;
+  auto program = sliced ? std::make_shared<Program>(*description_.code, description_.slice->needed)
+                        : std::make_shared<Program>(*description_.code);
+  if (sliced) SkipData(*description_.slice, *program);
   program_ = std::move(program);
 }
 

@@ -14,6 +14,7 @@
 #include "frontend/emulator/launch_context.h"
 #include "frontend/emulator/loaded_module.h"
 #include "frontend/emulator/program.h"
+#include "frontend/emulator/slice.h"
 #include "sim/base/result.h"
 #include "sim/isa/warp_stream.h"
 
@@ -44,8 +45,7 @@ struct LaunchDescription {
   Mode mode = Mode::kFull;
   bool track_unknown = false;  // follow values of unknown contents to branches and addresses
   MachineFacts machine;
-  // What must be executed in skeleton mode, by instruction (slice.h). Empty in full mode.
-  std::vector<bool> needed;
+  std::shared_ptr<const Slice> slice;  // what skeleton mode executes (slice.h); null in full mode
   // The kernel lowered before, by an earlier launch with the same mode; may be null.
   std::shared_ptr<const Program> program;
   // Stores are visible to everyone at once instead of at PublishStores(): for runs without a timing model.
