@@ -81,8 +81,9 @@ class Builder {
         return true;
       case Op::kBRX:
       case Op::kBRXU: {
-        const auto it = std::find_if(kernel_.indirect_branches.begin(), kernel_.indirect_branches.end(),
-                                     [&](const sass::IndirectBranch& b) { return b.offset == instruction.pc; });
+        const auto it =
+            std::find_if(kernel_.indirect_branches.begin(), kernel_.indirect_branches.end(),
+                         [&](const sass::IndirectBranch& b) { return b.offset == instruction.pc; });
         if (it == kernel_.indirect_branches.end()) return false;
         for (const uint32_t target : it->targets) {
           if (target / isa::kInstructionBytes >= code_.instructions.size()) return false;

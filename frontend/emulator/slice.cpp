@@ -25,7 +25,9 @@ Life Opposite(int guard) { return static_cast<Life>(((guard - 1) ^ 1) + 1); }
 int PredicateOf(Life guard) { return (guard - 1) / 2; }
 
 bool IsGlobalStore(Op op) { return op == Op::kSTG || op == Op::kST; }
-bool IsGlobalAtomic(Op op) { return op == Op::kATOM || op == Op::kATOMG || op == Op::kRED || op == Op::kREDG; }
+bool IsGlobalAtomic(Op op) {
+  return op == Op::kATOM || op == Op::kATOMG || op == Op::kRED || op == Op::kREDG;
+}
 bool IsSharedWrite(Op op) {
   return op == Op::kSTS || op == Op::kSTSM || op == Op::kATOMS || op == Op::kREDS || op == Op::kLDGSTS;
 }
@@ -34,15 +36,21 @@ bool IsStrong(const isa::Instruction& i) {
   return i.Has(isa::Mod::kSTRONG) && (i.Has(isa::Mod::kGPU) || i.Has(isa::Mod::kSYS));
 }
 bool CombinesFloats(const isa::Instruction& i) {
-  return i.Has(isa::Mod::kF32) || i.Has(isa::Mod::kF64) || i.Has(isa::Mod::kF16x2) || i.Has(isa::Mod::kBF16x2) ||
-         i.Has(isa::Mod::kBF16_V2);
+  return i.Has(isa::Mod::kF32) || i.Has(isa::Mod::kF64) || i.Has(isa::Mod::kF16x2) ||
+         i.Has(isa::Mod::kBF16x2) || i.Has(isa::Mod::kBF16_V2);
 }
 
 class Slicer {
  public:
   Slicer(const isa::KernelCode& code, const Successors& successors, SliceKind kind)
-      : code_(code), variables_(code), kind_(kind), count_(static_cast<uint32_t>(code.instructions.size())),
-        needed_(count_), successors_(successors), predecessors_(count_), live_(size_t{count_} * variables_.count()) {
+      : code_(code),
+        variables_(code),
+        kind_(kind),
+        count_(static_cast<uint32_t>(code.instructions.size())),
+        needed_(count_),
+        successors_(successors),
+        predecessors_(count_),
+        live_(size_t{count_} * variables_.count()) {
     for (const isa::Instruction& instruction : code.instructions) effects_.push_back(EffectOf(instruction));
     for (uint32_t i = 0; i < count_; ++i)
       for (const uint32_t s : successors_[i]) predecessors_[s].push_back(i);
@@ -119,7 +127,8 @@ class Slicer {
       if (use.guard != 0) GenGuard(use.guard, kAlways);
       return;
     }
-    const bool is_memory = effect == Effect::kMemory && instruction.op != Op::kCCTL && instruction.op != Op::kCCTLL;
+    const bool is_memory =
+        effect == Effect::kMemory && instruction.op != Op::kCCTL && instruction.op != Op::kCCTLL;
     if (wanted != kDead) needed_[index] = true;
     if (!is_memory && !needed_[index]) return;
     if (use.guard != 0) GenGuard(use.guard, kAlways);
@@ -156,21 +165,23 @@ class Slicer {
   // Would a use under `guard` speak of a predicate that the instruction itself defines?
   bool Redefines(const SliceVariables::Use& use, Life guard) const {
     if (guard == kDead || guard == kAlways || guard == use.guard) return false;
-    return std::find(use.defined.begin(), use.defined.end(), SliceVariables::kFirstPredicate + PredicateOf(guard)) !=
-           use.defined.end();
+    return std::find(use.defined.begin(), use.defined.end(),
+                     SliceVariables::kFirstPredicate + PredicateOf(guard)) != use.defined.end();
   }
 
   void Gen(const std::vector<uint16_t>& used, Life life) {
     for (const uint16_t v : used) state_[v] = Join(state_[v], life);
   }
   void GenGuard(int guard, Life life) {
-    const auto v = static_cast<size_t>(SliceVariables::kFirstPredicate + PredicateOf(static_cast<Life>(guard)));
+    const auto v =
+        static_cast<size_t>(SliceVariables::kFirstPredicate + PredicateOf(static_cast<Life>(guard)));
     state_[v] = Join(state_[v], life);
   }
 
   // What needed reads of memory ask of writes. Returns instructions whose data have become needed.
   std::vector<uint32_t> FollowMemory() {
-    bool reads_shared = false, reads_local = false, reads_strong = false, shared_atomic = false, reads_generic = false;
+    bool reads_shared = false, reads_local = false, reads_strong = false, shared_atomic = false,
+         reads_generic = false;
     for (uint32_t i = 0; i < count_; ++i) {
       if (!needed_[i] || effects_[i] != Effect::kMemory) continue;
       const isa::Instruction& instruction = code_.instructions[i];
@@ -194,7 +205,8 @@ class Slicer {
       if (shared_atomic && IsSharedWrite(op))
         need |= op == Op::kATOMS || op == Op::kREDS || (op == Op::kSTS && variables_.at(i).data.empty());
       if (kind_ == SliceKind::kSound && (reads_shared || reads_generic) && IsSharedWrite(op)) need = true;
-      if (kind_ == SliceKind::kSound && (reads_shared || (reads_generic && variables_.stack_escapes())) && op == Op::kST)
+      if (kind_ == SliceKind::kSound && (reads_shared || (reads_generic && variables_.stack_escapes())) &&
+          op == Op::kST)
         need = true;
       if (op == Op::kSTL && !variables_.stack_is_tracked())
         need |= reads_local || (variables_.stack_escapes() && reads_generic);
@@ -217,7 +229,7 @@ class Slicer {
   const Successors& successors_;
   Successors predecessors_;
   std::vector<Effect> effects_;
-  std::vector<Life> live_;   // in front of every instruction
+  std::vector<Life> live_;  // in front of every instruction
   std::vector<Life> state_;
   const std::vector<bool>* assumed_ = nullptr;
 };
@@ -232,16 +244,19 @@ bool LeadsToSlowPath(const isa::KernelCode& code, const std::vector<bool>& is_sl
       return target && is_slow_entry[*target];
     }
     if (instruction.op == Op::kBRA || instruction.op == Op::kEXIT || instruction.op == Op::kRET ||
-        instruction.op == Op::kCALL || instruction.op == Op::kBSYNC || EffectOf(instruction) == Effect::kMemory)
+        instruction.op == Op::kCALL || instruction.op == Op::kBSYNC ||
+        EffectOf(instruction) == Effect::kMemory)
       return false;
   }
   return false;
 }
 
-std::vector<Slice::AssumedBranch> FindAssumedBranches(const isa::KernelCode& code, const sass::CubinKernel& kernel) {
+std::vector<Slice::AssumedBranch> FindAssumedBranches(const isa::KernelCode& code,
+                                                      const sass::CubinKernel& kernel) {
   std::vector<bool> is_slow_entry(code.instructions.size());
   for (const sass::FunctionSymbol& function : kernel.functions)
-    if (function.name.starts_with(kSlowPathPrefix) && function.offset / isa::kInstructionBytes < is_slow_entry.size())
+    if (function.name.starts_with(kSlowPathPrefix) &&
+        function.offset / isa::kInstructionBytes < is_slow_entry.size())
       is_slow_entry[function.offset / isa::kInstructionBytes] = true;
   std::vector<Slice::AssumedBranch> found;
   for (uint32_t i = 0; i + 1 < code.instructions.size(); ++i) {

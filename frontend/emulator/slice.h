@@ -28,7 +28,8 @@ std::string_view Name(SliceKind kind);  // "optimistic", ...
 
 struct Slice {
   SliceKind kind = SliceKind::kFull;
-  std::vector<bool> needed;  // by instruction: executed, or for memory operations: moves data. Empty for kFull
+  std::vector<bool>
+      needed;  // by instruction: executed, or for memory operations: moves data. Empty for kFull
   // Branches whose only other way leads to a call of a compiler-generated slow path ($__internal_*: division,
   // reciprocal, square root of unusual operands). They are assumed to avoid it; `taken` says which way that is.
   struct AssumedBranch {

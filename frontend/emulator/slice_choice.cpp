@@ -33,11 +33,13 @@ Result<Outcome> RunSample(const LaunchDescription& launch, std::shared_ptr<const
   description.immediate_stores = true;
   description.mode = slice == nullptr ? Mode::kFull : Mode::kSkeleton;
   description.slice = std::move(slice);
-  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<EmulatedLaunch> run, EmulatedLaunch::Create(std::move(description)));
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<EmulatedLaunch> run,
+                          EmulatedLaunch::Create(std::move(description)));
   Outcome outcome;
   const Result<RunSummary> summary = RunFunctionally(*run, options);
   if (summary.ok()) outcome.summary = *summary;
-  for (const isa::StreamIssue& issue : run->Issues()) outcome.saw_skipped_data |= issue.kind == "skipped_data";
+  for (const isa::StreamIssue& issue : run->Issues())
+    outcome.saw_skipped_data |= issue.kind == "skipped_data";
   return outcome;
 }
 
@@ -80,19 +82,23 @@ Result<bool> VerifySlice(const LaunchDescription& launch, std::shared_ptr<const 
 
 Result<SliceChoice> ChooseSlice(const LaunchDescription& launch, const SliceSample& sample) {
   HEDDLE_ASSIGN_OR_RETURN(const Reference reference, RunReference(launch, sample));
-  const std::string where = reference.options.only_ctas.empty()
-                                ? std::string("the whole grid")
-                                : fmt::format("{} of {} CTAs", reference.options.only_ctas.size(), launch.grid.Count());
+  const std::string where =
+      reference.options.only_ctas.empty()
+          ? std::string("the whole grid")
+          : fmt::format("{} of {} CTAs", reference.options.only_ctas.size(), launch.grid.Count());
   const auto full = std::make_shared<const Slice>();
-  if (!reference.summary) return SliceChoice{full, fmt::format("full: the sample ({}) did not finish", where)};
+  if (!reference.summary)
+    return SliceChoice{full, fmt::format("full: the sample ({}) did not finish", where)};
   std::string tried;
   for (const SliceKind kind : {SliceKind::kOptimistic, SliceKind::kSound}) {
     const auto slice = std::make_shared<const Slice>(ComputeSlice(*launch.code, *launch.kernel, kind));
-    if (slice->kind == SliceKind::kFull) return SliceChoice{full, "full: indirect branches without a table of targets"};
+    if (slice->kind == SliceKind::kFull)
+      return SliceChoice{full, "full: indirect branches without a table of targets"};
     HEDDLE_ASSIGN_OR_RETURN(const Outcome outcome, RunSample(launch, slice, reference.options));
     if (Equal(outcome, reference))
-      return SliceChoice{slice, fmt::format("{}{}: {} of {} instructions, equal to full mode on {}", tried, Name(kind),
-                                            slice->needed_count, launch.code->instructions.size(), where)};
+      return SliceChoice{
+          slice, fmt::format("{}{}: {} of {} instructions, equal to full mode on {}", tried, Name(kind),
+                             slice->needed_count, launch.code->instructions.size(), where)};
     tried += fmt::format("{}: {}; ", Name(kind),
                          !outcome.summary           ? "did not finish"
                          : outcome.saw_skipped_data ? "a load that steers the kernel reads data that it skips"

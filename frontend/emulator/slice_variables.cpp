@@ -43,7 +43,8 @@ bool CrossesLanes(Op op) {
 // Every variable of a register set.
 template <typename Add>
 void ForVariables(const isa::RegisterSet& set, Add add) {
-  for (size_t r = set.r._Find_first(); r < isa::kNoRegister; r = set.r._Find_next(r)) add(static_cast<uint16_t>(r));
+  for (size_t r = set.r._Find_first(); r < isa::kNoRegister; r = set.r._Find_next(r))
+    add(static_cast<uint16_t>(r));
   for (size_t u = set.ur._Find_first(); u < set.ur.size(); u = set.ur._Find_next(u))
     add(static_cast<uint16_t>(SliceVariables::kFirstUniform + u));
   for (uint16_t p = 0; p < 7; ++p) {
@@ -149,11 +150,13 @@ SliceVariables::Use SliceVariables::UseOf(const isa::Instruction& instruction) {
   ForVariables(RegistersOf(instruction).writes, [&](uint16_t v) { use.defined.push_back(v); });
   // The address that QSPC asks about is a pair, of which nvdisasm names the first register only.
   if (instruction.op == Op::kQSPC)
-    if (const isa::Operand* asked = AddressOperand(instruction); asked != nullptr && asked->reg < isa::kNoRegister - 1)
+    if (const isa::Operand* asked = AddressOperand(instruction);
+        asked != nullptr && asked->reg < isa::kNoRegister - 1)
       use.address.push_back(static_cast<uint16_t>(asked->reg + 1));
   use.crosses_lanes = CrossesLanes(instruction.op);
   if (instruction.guard < isa::kTruePredicate)
-    use.guard = 1 + 2 * (instruction.guard + (instruction.guard_uniform ? 7 : 0)) + (instruction.guard_negated ? 1 : 0);
+    use.guard = 1 + 2 * (instruction.guard + (instruction.guard_uniform ? 7 : 0)) +
+                (instruction.guard_negated ? 1 : 0);
   if (stack_is_tracked_ && IsLocalAccess(instruction.op)) AddStackWords(instruction, use);
   return use;
 }

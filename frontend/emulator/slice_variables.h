@@ -18,9 +18,9 @@ class SliceVariables {
     std::vector<uint16_t> address;  // read whenever the instruction executes: they decide lanes and addresses
     std::vector<uint16_t> data;     // read only when the result is wanted
     std::vector<uint16_t> defined;
-    bool partial = false;           // the definition leaves part of the old value
-    bool crosses_lanes = false;     // lane i may read what lane j holds
-    int guard = 0;                  // 0: none; else 1 + 2 * predicate variable - kFirstPredicate + negated
+    bool partial = false;        // the definition leaves part of the old value
+    bool crosses_lanes = false;  // lane i may read what lane j holds
+    int guard = 0;               // 0: none; else 1 + 2 * predicate variable - kFirstPredicate + negated
   };
   const Use& at(uint32_t index) const { return uses_[index]; }
   uint32_t count() const { return count_; }
