@@ -92,7 +92,7 @@ void Sm::Machine::CheckClosed(const Launch& launch, Cycle at) const {
   HEDDLE_CHECK(charged == sub_core_count * (at - epoch_begin), Path(), at,
                fmt::format("issue slots: {} charged, {} sub-cores x {} cycles went by", charged,
                            sub_core_count, at - epoch_begin));
-  const bool alone = open_launches == 1 && launch.opened == epoch_begin;
+  const bool alone = open_launches == 1 && launch.opened == epoch_begin && Sum(epoch_slots) == 0;
   HEDDLE_CHECK(!alone || Sum(launch.slots) == sub_core_count * (at - launch.opened), Path(), at,
                "the slots of a launch that ran alone are not those of its time");
   HEDDLE_CHECK(launch.slots[static_cast<size_t>(Stall::k_selected)] == launch.counters.smsp_inst_executed,

@@ -331,6 +331,7 @@ struct Sm::Machine {
   uint64_t reported_fetch_misses = 0;
   uint64_t reported_constant_misses = 0;
   Cycle active_since = 0;
+  bool between_windows = true;  // TakeReplies has been called, RunWindow not yet
   Cycle window_begin = 0;
   Cycle now = 0;
 

@@ -99,7 +99,7 @@ void Sm::Machine::CloseLaunch(LaunchHandle handle, Cycle at) {
 
 void Sm::Machine::StartCta(LaunchHandle handle, Dim3 cta_id, Cycle at) {
   Launch& launch = launches[handle];
-  HEDDLE_CHECK(port.outbox().empty(), Path(), at, "a CTA is started before the replies have been taken");
+  HEDDLE_CHECK(between_windows, Path(), at, "a CTA is started before the replies have been taken");
   HEDDLE_CHECK(CanHost(launch.shape), Path(), at, "a CTA is started for which there is no room");
   if (ctas_used == 0) {
     ChooseCarveOut(launch.shape);
@@ -178,7 +178,8 @@ Cycle Sm::Machine::NextEventCycle() const {
 
 // Issues and arrivals in the order of their cycles; of a tie, arrivals first, then sub-cores by number.
 void Sm::Machine::RunWindow(Cycle begin, Cycle end) {
-  HEDDLE_CHECK(port.outbox().empty(), Path(), begin, "a window begins before the replies have been taken");
+  HEDDLE_CHECK(between_windows, Path(), begin, "a window begins before the replies have been taken");
+  between_windows = false;
   for (;;) {
     uint32_t first = 0;
     for (uint32_t i = 1; i < sub_core_count; ++i)

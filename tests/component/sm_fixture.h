@@ -114,6 +114,7 @@ class ScriptedStream : public isa::WarpStream {
   std::map<uint32_t, isa::BarrierAccess> barriers;
   std::map<uint32_t, uint32_t> sleeps_ns;
   std::map<uint32_t, std::vector<uint32_t>> jumps;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> jumps_of_warp;  // {warp, index}: target, always taken
 
   std::vector<Event> executed;
   std::vector<std::pair<Cycle, uint32_t>> copies;  // CompleteAsyncCopy: cycle, token
@@ -167,6 +168,8 @@ class ScriptedStream : public isa::WarpStream {
       const uint32_t time = state.times[index]++;
       if (time < jump->second.size()) state.next = jump->second[time];
     }
+    if (const auto jump = jumps_of_warp.find({warp, index}); jump != jumps_of_warp.end())
+      state.next = jump->second;
     if (instruction.op == Op::kEXIT) {
       step->kind = isa::StepKind::kExit;
       step->state = isa::WarpState::kFinished;

@@ -216,6 +216,7 @@ void Sm::Machine::Answer(const memory::MemoryRequest& request) {
 
 void Sm::Machine::TakeReplies(Cycle begin) {
   window_begin = begin;
+  between_windows = true;
   AdvanceCalendars(begin);
   for (const memory::MemoryRequest& request : port.outbox()) {
     HEDDLE_CHECK(request.reply_cycle >= begin && request.reply_cycle > request.cycle, Path(), begin,
