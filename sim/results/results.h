@@ -66,6 +66,8 @@ class Writer {
                    const std::vector<isa::StreamIssue>& issues);
   // Marks the run as finished, puts the file in its place.
   Status Finish();
+  // After an error: keeps the partial file when launches are in it, for the next run; removes it otherwise.
+  void Abandon();
   sqlite::Database& database() { return database_; }
   const std::string& path() const { return path_; }
 

@@ -195,6 +195,13 @@ Status Writer::Finish() {
   return Ok();
 }
 
+void Writer::Abandon() {
+  const Result<int64_t> launches = database_.QueryInteger("SELECT COUNT(*) FROM launch");
+  if (!launches.ok() || *launches != 0) return;
+  std::error_code ignored;
+  fs::remove(path_ + ".partial", ignored);
+}
+
 Result<sqlite::Database> OpenForReading(const std::string& path) {
   HEDDLE_ASSIGN_OR_RETURN(sqlite::Database database,
                           sqlite::Database::Open(path, sqlite::Database::Mode::kReadOnly));

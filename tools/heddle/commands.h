@@ -10,5 +10,6 @@ Command CompletionCommand();
 Command SassCommand();
 Command TraceCommand();
 Command DbCommand();
+Command RunCommand();
 
 }  // namespace heddle::tools

@@ -1,0 +1,164 @@
+#include "tools/heddle/run_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <thread>
+
+#include "sim/base/suggest.h"
+
+namespace heddle::tools {
+namespace {
+
+Error Usage(const std::string& place, const std::string& message, const std::string& next = "") {
+  return {ExitCode::kUsage, place, message, next};
+}
+
+Result<uint32_t> ParseOrdinal(std::string_view text) {
+  uint32_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size()) {
+    return Usage("--launch", fmt::format("'{}' is no launch number", text),
+                 "write numbers and ranges: 0-3,7,12-");
+  }
+  return value;
+}
+
+std::vector<std::string> Split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  size_t begin = 0;
+  while (begin <= text.size()) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+template <typename Enum, size_t N>
+Result<Enum> Choose(const std::string& option, const std::string& word,
+                    const std::array<std::pair<const char*, Enum>, N>& choices) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : choices) {
+    if (word == name) return value;
+    names.emplace_back(name);
+  }
+  return Usage(option,
+               fmt::format("'{}' is not one of {}{}", word, fmt::join(names, ", "), DidYouMean(word, names)));
+}
+
+Result<trace::Symbols> ParseDefines(const std::vector<std::string>& words) {
+  trace::Symbols defines;
+  for (const std::string& word : words) {
+    const size_t equals = word.find('=');
+    int64_t value = 0;
+    const char* end = word.data() + word.size();
+    if (equals == std::string::npos || equals == 0 ||
+        std::from_chars(word.data() + equals + 1, end, value).ptr != end || equals + 1 == word.size()) {
+      return Usage("--define " + word, "is not NAME=INTEGER");
+    }
+    defines[word.substr(0, equals)] = value;
+  }
+  return defines;
+}
+
+}  // namespace
+
+Result<OrdinalSet> OrdinalSet::Parse(const std::string& text) {
+  OrdinalSet set;
+  if (text.empty()) return set;
+  for (const std::string& part : Split(text, ',')) {
+    Range range;
+    const size_t dash = part.find('-');
+    HEDDLE_ASSIGN_OR_RETURN(range.first, ParseOrdinal(std::string_view(part).substr(0, dash)));
+    if (dash == std::string::npos) {
+      range.last = range.first;
+    } else if (dash + 1 == part.size()) {
+      range.last = std::numeric_limits<uint32_t>::max();
+    } else {
+      HEDDLE_ASSIGN_OR_RETURN(range.last, ParseOrdinal(std::string_view(part).substr(dash + 1)));
+    }
+    if (range.last < range.first) return Usage("--launch", fmt::format("'{}' ends before it starts", part));
+    set.ranges_.push_back(range);
+  }
+  return set;
+}
+
+bool OrdinalSet::Contains(uint32_t ordinal) const {
+  return ranges_.empty() || std::any_of(ranges_.begin(), ranges_.end(), [ordinal](const Range& range) {
+           return ordinal >= range.first && ordinal <= range.last;
+         });
+}
+
+po::options_description RunOptionsDescription() {
+  po::options_description options("options");
+  const auto words = [] { return po::value<std::vector<std::string>>(); };
+  options.add_options()("arch,a", words()->required(),
+                        "machine: a name of `heddle arch list` or a file; may be repeated")(
+      "set,s", words(), "PATH=VALUE: change the machine, as in --set sm.count=144; may be repeated")(
+      "define,d", words(), "NAME=INTEGER: change a shape that the trace defines; may be repeated")(
+      "kernel,k", po::value<std::string>(), "only launches whose kernel matches this regular expression")(
+      "launch,l", po::value<std::string>()->default_value(""),
+      "only these launches of each trace: 0-3,7,12-")(
+      "mode", po::value<std::string>()->default_value("skeleton"), "skeleton, or full: compute all data too")(
+      "cache", po::value<std::string>()->default_value("cold"),
+      "caches before each launch: cold, warm (as the launch before left them) or flush (full of other, dirty "
+      "lines)")("threads,t", po::value<uint32_t>()->default_value(0),
+                "threads; 0: one a core. The result does not depend on it")(
+      "max-cycles", po::value<uint64_t>()->default_value(0),
+      "give up on a launch after this many cycles; 0: never")(
+      "allow-foreign", "run cubins of another architecture than the machine's")(
+      "lenient", "count oddities of a trace instead of stopping at them")(
+      "db", po::value<std::string>()->default_value("heddle.db"),
+      "results database; what is in it is not run again")(
+      "json", "print one JSON document instead of a table")("no-table", "print no table")(
+      "quiet,q", "no progress and no words on stderr but errors");
+  return options;
+}
+
+Result<RunSettings> ParseRunSettings(const po::variables_map& values, Arguments traces) {
+  RunSettings settings;
+  if (traces.empty()) return Usage("heddle run", "no trace given", "name one or more .htrace files");
+  settings.traces.assign(traces.begin(), traces.end());
+  settings.archs = values["arch"].as<std::vector<std::string>>();
+  if (values.count("set") != 0) settings.overrides = values["set"].as<std::vector<std::string>>();
+  if (values.count("define") != 0) {
+    HEDDLE_ASSIGN_OR_RETURN(settings.defines, ParseDefines(values["define"].as<std::vector<std::string>>()));
+  }
+  if (values.count("kernel") != 0) {
+    const std::string pattern = values["kernel"].as<std::string>();
+    try {
+      settings.kernel.emplace(pattern);
+    } catch (const std::regex_error& error) {
+      return Usage("--kernel", fmt::format("'{}' is no regular expression: {}", pattern, error.what()));
+    }
+  }
+  HEDDLE_ASSIGN_OR_RETURN(settings.launches, OrdinalSet::Parse(values["launch"].as<std::string>()));
+  settings.mode_name = values["mode"].as<std::string>();
+  HEDDLE_ASSIGN_OR_RETURN(
+      settings.mode, Choose("--mode", settings.mode_name,
+                            std::array<std::pair<const char*, replay::Mode>, 2>{
+                                {{"skeleton", replay::Mode::kSkeleton}, {"full", replay::Mode::kFull}}}));
+  settings.cache_name = values["cache"].as<std::string>();
+  HEDDLE_ASSIGN_OR_RETURN(
+      settings.cache_policy,
+      Choose("--cache", settings.cache_name,
+             std::array<std::pair<const char*, gpu::CachePolicy>, 3>{{{"cold", gpu::CachePolicy::kCold},
+                                                                      {"warm", gpu::CachePolicy::kWarm},
+                                                                      {"flush", gpu::CachePolicy::kFlush}}}));
+  settings.threads = values["threads"].as<uint32_t>();
+  if (settings.threads == 0) settings.threads = std::max(1u, std::thread::hardware_concurrency());
+  settings.max_cycles = values["max-cycles"].as<uint64_t>();
+  settings.allow_foreign_cubins = values.count("allow-foreign") != 0;
+  settings.lenient = values.count("lenient") != 0;
+  settings.database = values["db"].as<std::string>();
+  settings.json = values.count("json") != 0;
+  settings.quiet = values.count("quiet") != 0;
+  settings.table = values.count("no-table") == 0;
+  return settings;
+}
+
+}  // namespace heddle::tools

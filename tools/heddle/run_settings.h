@@ -1,0 +1,56 @@
+// The options of `heddle run` as plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "sim/base/result.h"
+#include "sim/gpu/gpu.h"
+#include "tools/heddle/command.h"
+#include "tools/replay/replay.h"
+
+namespace heddle::tools {
+
+// Launch ordinals such as "0-3,7,12-"; everything when empty.
+class OrdinalSet {
+ public:
+  static Result<OrdinalSet> Parse(const std::string& text);
+  bool Contains(uint32_t ordinal) const;
+
+ private:
+  struct Range {
+    uint32_t first = 0;
+    uint32_t last = 0;
+  };
+  std::vector<Range> ranges_;
+};
+
+struct RunSettings {
+  std::vector<std::string> traces;
+  std::vector<std::string> archs;
+  std::vector<std::string> overrides;  // "path=value"
+  trace::Symbols defines;
+  std::optional<std::regex> kernel;
+  OrdinalSet launches;
+  replay::Mode mode = replay::Mode::kSkeleton;
+  std::string mode_name;
+  gpu::CachePolicy cache_policy = gpu::CachePolicy::kCold;
+  std::string cache_name;
+  uint32_t threads = 1;
+  Cycle max_cycles = 0;
+  bool allow_foreign_cubins = false;
+  bool lenient = false;
+  std::string database;
+  bool json = false;
+  bool quiet = false;
+  bool table = true;
+  std::string command_line;
+};
+
+po::options_description RunOptionsDescription();
+Result<RunSettings> ParseRunSettings(const po::variables_map& values, Arguments traces);
+
+}  // namespace heddle::tools

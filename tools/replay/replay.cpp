@@ -1,0 +1,199 @@
+#include "tools/replay/replay.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "frontend/emulator/device_memory.h"
+#include "frontend/emulator/functional_runner.h"
+#include "frontend/emulator/launch_program.h"
+#include "frontend/emulator/loaded_module.h"
+#include "frontend/sass/cubin.h"
+#include "frontend/sass/decoder.h"
+#include "frontend/sass/disassembler.h"
+
+namespace heddle::replay {
+namespace {
+
+// A buffer whose start content covers all of it is filled page by page when it is touched; otherwise ranges are
+// written one by one and what they leave out stays unknown.
+bool CoversAll(const trace::ResolvedContent& content, const trace::ResolvedBuffer& buffer) {
+  return content.offset_bytes == 0 && content.size_bytes >= buffer.size_bytes;
+}
+
+}  // namespace
+
+trace::Symbols DeviceSymbols(const config::Gpu& gpu) {
+  return {
+      {"sm_count", gpu.sm.count},
+      {"l2_bytes", static_cast<int64_t>(gpu.l2.size_bytes)},
+      {"registers_per_sm", gpu.sm.registers},
+      {"shared_bytes_per_sm", gpu.sm.shared_memory.capacities_bytes.back()},
+      {"shared_bytes_per_cta", gpu.sm.shared_memory.max_per_cta_bytes},
+      {"warps_per_sm", gpu.sm.max_warps},
+      {"ctas_per_sm", gpu.sm.max_ctas},
+      {"memory_bytes", static_cast<int64_t>(gpu.dram.size_bytes)},
+  };
+}
+
+struct Replay::State {
+  const trace::Trace* trace = nullptr;
+  Options options;
+  emulator::MachineFacts machine;
+  trace::ResolvedTrace resolved;
+  emulator::DeviceMemory memory;
+  std::vector<std::unique_ptr<emulator::LoadedModule>> modules;           // as in the trace
+  std::vector<std::shared_ptr<const isa::KernelCode>> codes;              // by function
+  std::map<uint32_t, std::shared_ptr<const emulator::Program>> programs;  // lowered, by function
+  std::vector<std::unique_ptr<emulator::EmulatedLaunch>> launches;
+  bool any_unknown = false;
+
+  Status LoadModules();
+  Status LoadCode(uint32_t function);
+  Status PlaceBuffers();
+  Status WriteContents(uint32_t before_launch);
+};
+
+Status Replay::State::LoadModules() {
+  for (const trace::Module& module : trace->modules) {
+    HEDDLE_ASSIGN_OR_RETURN(sass::Cubin cubin, sass::ReadCubin(module.cubin, module.name));
+    HEDDLE_ASSIGN_OR_RETURN(auto loaded, emulator::LoadedModule::Load(std::move(cubin), memory));
+    modules.push_back(std::move(loaded));
+  }
+  codes.resize(trace->functions.size());
+  for (const trace::Sass& sass : trace->sass) {
+    if (sass.decoder_version == sass::kDecoderVersion) {
+      codes[sass.function] = std::make_shared<const isa::KernelCode>(sass.code);
+    }
+  }
+  return Ok();
+}
+
+// The trace's own listing is used unless an older decoder made it.
+Status Replay::State::LoadCode(uint32_t function) {
+  if (codes[function] != nullptr) return Ok();
+  const trace::Function& wanted = trace->functions[function];
+  HEDDLE_ASSIGN_OR_RETURN(const std::string nvdisasm, sass::FindDisassembler());
+  HEDDLE_ASSIGN_OR_RETURN(isa::KernelCode code,
+                          sass::DecodeKernel(trace->modules[wanted.module].cubin,
+                                             modules[wanted.module]->cubin(), wanted.name, nvdisasm));
+  codes[function] = std::make_shared<const isa::KernelCode>(std::move(code));
+  return Ok();
+}
+
+Status Replay::State::PlaceBuffers() {
+  std::vector<const trace::ResolvedContent*> whole(resolved.buffers.size(), nullptr);
+  for (const trace::ResolvedContent& content : resolved.contents) {
+    if (content.before_launch == 0 && CoversAll(content, resolved.buffers[content.buffer])) {
+      whole[content.buffer] = &content;
+    }
+  }
+  for (size_t i = 0; i < resolved.buffers.size(); ++i) {
+    const trace::ResolvedBuffer& buffer = resolved.buffers[i];
+    emulator::BufferSpec spec;
+    spec.name = buffer.name;
+    spec.size_bytes = buffer.size_bytes;
+    spec.address = buffer.address;
+    spec.known = whole[i] != nullptr && whole[i]->source != nullptr;
+    if (spec.known) {
+      spec.fill = [source = whole[i]->source](uint64_t offset, std::span<std::byte> out) {
+        source->Fill(offset, out);
+      };
+    }
+    any_unknown |= !spec.known;
+    HEDDLE_ASSIGN_OR_RETURN(const uint64_t address, memory.Allocate(std::move(spec)));
+    (void)address;
+  }
+  return Ok();
+}
+
+Status Replay::State::WriteContents(uint32_t before_launch) {
+  std::vector<std::byte> bytes;
+  for (const trace::ResolvedContent& content : resolved.contents) {
+    const trace::ResolvedBuffer& buffer = resolved.buffers[content.buffer];
+    if (content.before_launch != before_launch || content.source == nullptr) continue;
+    if (before_launch == 0 && CoversAll(content, buffer)) continue;
+    bytes.resize(content.size_bytes);
+    content.source->Fill(0, bytes);
+    HEDDLE_RETURN_IF_ERROR(memory.Write(buffer.address + content.offset_bytes, bytes));
+  }
+  return Ok();
+}
+
+Replay::Replay(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Replay::~Replay() = default;
+
+Result<std::unique_ptr<Replay>> Replay::Open(const trace::Trace& trace, const config::Gpu& gpu,
+                                             const Options& options) {
+  auto state = std::make_unique<State>();
+  state->trace = &trace;
+  state->options = options;
+  state->machine = {gpu.sm.count, gpu.sm.max_warps, gpu.clocks.sm_mhz * 1e6};
+  HEDDLE_ASSIGN_OR_RETURN(state->resolved, trace::Resolve(trace, DeviceSymbols(gpu), options.defines));
+  HEDDLE_RETURN_IF_ERROR(state->PlaceBuffers());
+  HEDDLE_RETURN_IF_ERROR(state->LoadModules());
+  for (const trace::ResolvedLaunch& launch : state->resolved.launches) {
+    HEDDLE_RETURN_IF_ERROR(state->LoadCode(launch.function));
+  }
+  HEDDLE_RETURN_IF_ERROR(state->WriteContents(0));
+  state->launches.resize(state->resolved.launches.size());
+  return std::unique_ptr<Replay>(new Replay(std::move(state)));
+}
+
+uint32_t Replay::launch_count() const { return static_cast<uint32_t>(state_->launches.size()); }
+const trace::ResolvedTrace& Replay::resolved() const { return state_->resolved; }
+
+const isa::KernelCode& Replay::code(uint32_t launch) const {
+  return *state_->codes[state_->resolved.launches[launch].function];
+}
+
+emulator::DeviceMemory& Replay::memory() { return state_->memory; }
+
+Result<emulator::EmulatedLaunch*> Replay::PrepareEmulated(uint32_t index) {
+  State& state = *state_;
+  if (state.launches[index] != nullptr) return state.launches[index].get();
+  if (index != 0) HEDDLE_RETURN_IF_ERROR(state.WriteContents(index));
+  const trace::ResolvedLaunch& launch = state.resolved.launches[index];
+  const trace::Function& function = state.trace->functions[launch.function];
+  const emulator::LoadedModule& module = *state.modules[function.module];
+
+  emulator::LaunchDescription description;
+  description.module = &module;
+  description.kernel = module.cubin().FindKernel(function.name);
+  if (description.kernel == nullptr) {
+    return Error{ExitCode::kTrace, state.trace->modules[function.module].name,
+                 fmt::format("holds no kernel '{}'", function.name), "build the trace again"};
+  }
+  description.code = state.codes[launch.function];
+  description.grid = launch.grid;
+  description.block = launch.block;
+  if (launch.cluster.Count() != 1) description.cluster = launch.cluster;
+  description.dynamic_shared_bytes = launch.dynamic_shared_bytes;
+  description.parameters = launch.parameters;
+  description.mode = state.options.mode == Mode::kFull ? emulator::Mode::kFull : emulator::Mode::kSkeleton;
+  description.track_unknown = state.any_unknown;
+  description.machine = state.machine;
+  description.program = state.programs[launch.function];
+  HEDDLE_ASSIGN_OR_RETURN(state.launches[index], emulator::EmulatedLaunch::Create(std::move(description)));
+  state.programs[launch.function] = state.launches[index]->program();
+  return state.launches[index].get();
+}
+
+Result<isa::LaunchProgram*> Replay::Prepare(uint32_t launch) {
+  HEDDLE_ASSIGN_OR_RETURN(emulator::EmulatedLaunch * emulated, PrepareEmulated(launch));
+  return static_cast<isa::LaunchProgram*>(emulated);
+}
+
+void Replay::Close(uint32_t launch) { state_->launches[launch].reset(); }
+
+Status Replay::ExecuteFunctionally(uint32_t launch) {
+  HEDDLE_ASSIGN_OR_RETURN(emulator::EmulatedLaunch * emulated, PrepareEmulated(launch));
+  emulator::RunnerOptions options;
+  options.sms = state_->machine.sm_count;
+  HEDDLE_ASSIGN_OR_RETURN(const emulator::RunSummary summary, emulator::RunFunctionally(*emulated, options));
+  (void)summary;
+  Close(launch);
+  return Ok();
+}
+
+}  // namespace heddle::replay

@@ -1,0 +1,63 @@
+// Where the front end and the simulator meet: a trace on one machine becomes device memory and launch programs.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "frontend/trace/trace.h"
+#include "sim/base/result.h"
+#include "sim/config/gpu_description.h"
+#include "sim/isa/warp_stream.h"
+
+namespace heddle::emulator {
+class DeviceMemory;
+class EmulatedLaunch;
+}  // namespace heddle::emulator
+
+namespace heddle::replay {
+
+enum class Mode : uint8_t {
+  kSkeleton,  // what decides control flow and addresses is computed, the rest is traced
+  kFull,      // everything is computed; the output can be checked
+};
+
+struct Options {
+  Mode mode = Mode::kSkeleton;
+  trace::Symbols defines;  // replace values of the trace's own
+};
+
+// The device properties that expressions of a trace may name.
+trace::Symbols DeviceSymbols(const config::Gpu& gpu);
+
+// One trace on one machine. Launches are opened one after the other, in order.
+class Replay {
+ public:
+  // `trace` and `gpu` outlive the replay. Errors: expressions that do not resolve, cubins that cannot be read, a
+  // kernel whose SASS is neither in the trace nor can be decoded here.
+  static Result<std::unique_ptr<Replay>> Open(const trace::Trace& trace, const config::Gpu& gpu,
+                                              const Options& options);
+  ~Replay();
+
+  uint32_t launch_count() const;
+  const trace::ResolvedTrace& resolved() const;
+  const isa::KernelCode& code(uint32_t launch) const;
+
+  // Puts what memory holds before this launch in its place, and lowers the kernel. The program lives as long as the
+  // replay; Close() frees what it needs for running.
+  Result<isa::LaunchProgram*> Prepare(uint32_t launch);
+  void Close(uint32_t launch);
+
+  // The same as what it is, for runs without a timing model and for checks of the output.
+  Result<emulator::EmulatedLaunch*> PrepareEmulated(uint32_t launch);
+  emulator::DeviceMemory& memory();
+
+  // Executes the launch without a timing model, in the replay's mode: its effect on memory, and nothing else.
+  Status ExecuteFunctionally(uint32_t launch);
+
+ private:
+  struct State;
+  explicit Replay(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace heddle::replay
