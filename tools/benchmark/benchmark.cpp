@@ -1,0 +1,165 @@
+// The speed of heddle: the emulator alone (full and skeleton) and the coupled simulation in exact mode.
+//
+// Items are warp instructions. Beside them runs a calibration loop, so that figures of different days and machines can
+// be put in proportion. tools/bench is the way to call it.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "frontend/emulator/functional_runner.h"
+#include "frontend/trace/htrace.h"
+#include "sim/config/load.h"
+#include "sim/gpu/gpu.h"
+#include "tools/replay/replay.h"
+
+namespace heddle {
+namespace {
+
+struct Workload {
+  std::string name;
+  std::string trace;
+  trace::Symbols size;        // of the full benchmark
+  trace::Symbols quick_size;  // of `tools/bench --quick`
+  // Data of the whole grid are computed in full mode only where that takes seconds; elsewhere of so many first CTAs.
+  uint64_t full_mode_ctas;
+};
+
+const std::vector<Workload>& Workloads() {
+  static const std::vector<Workload> workloads = {
+      {"matmul_4096",
+       "gemm.sm_80.htrace",
+       {{"m", 4096}, {"n", 4096}, {"k", 4096}},
+       {{"m", 1024}, {"n", 2048}, {"k", 2048}},
+       64},
+      {"attention_4096x32",
+       "flash_attention.sm_80.htrace",
+       {{"q_length", 4096}, {"kv_length", 4096}, {"q_heads", 32}, {"kv_heads", 8}},
+       {{"q_length", 1024}, {"kv_length", 1024}, {"q_heads", 16}, {"kv_heads", 4}},
+       32},
+      {"rmsnorm_8192x8192",
+       "rms_norm.sm_80.htrace",
+       {{"rows", 8192}, {"hidden", 8192}},
+       {{"rows", 2048}, {"hidden", 8192}},
+       1024},
+      {"paged_decode_64",
+       "paged_decode.sm_80.htrace",
+       {{"sequences", 64}, {"max_length", 4096}, {"min_length", 1024}},
+       {{"sequences", 16}, {"max_length", 1024}, {"min_length", 512}},
+       32},
+  };
+  return workloads;
+}
+
+bool Quick() { return std::getenv("HEDDLE_BENCH_QUICK") != nullptr; }
+
+void Die(benchmark::State& state, const Error& error) { state.SkipWithError(error.ToString().c_str()); }
+
+double PeakMegabytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024.0;
+}
+
+struct Inputs {
+  trace::Trace trace;
+  config::Gpu gpu;
+};
+
+Result<Inputs> Load(const Workload& workload) {
+  HEDDLE_ASSIGN_OR_RETURN(trace::Trace trace,
+                          trace::ReadTrace(fmt::format("{}/traces/{}", HEDDLE_SOURCE_DIR, workload.trace)));
+  HEDDLE_ASSIGN_OR_RETURN(config::Gpu gpu, config::LoadGpu("a100_sxm4_80gb"));
+  return Inputs{std::move(trace), std::move(gpu)};
+}
+
+void Emulate(benchmark::State& state, const Workload& workload, replay::Mode mode) {
+  const Result<Inputs> inputs = Load(workload);
+  if (!inputs.ok()) return Die(state, inputs.error());
+  uint64_t instructions = 0;
+  for (auto _ : state) {
+    state.PauseTiming();
+    auto replay = replay::Replay::Open(inputs->trace, inputs->gpu,
+                                       {mode, Quick() ? workload.quick_size : workload.size});
+    if (!replay.ok()) return Die(state, replay.error());
+    auto launch = (*replay)->PrepareEmulated(0);
+    if (!launch.ok()) return Die(state, launch.error());
+    emulator::RunnerOptions options;
+    if (mode == replay::Mode::kFull) {
+      const uint64_t ctas = std::min(workload.full_mode_ctas, (*launch)->shape().grid.Count());
+      for (uint64_t i = 0; i < ctas; ++i) options.only_ctas.push_back(i);
+    }
+    state.ResumeTiming();
+    const auto summary = emulator::RunFunctionally(**launch, options);
+    if (!summary.ok()) return Die(state, summary.error());
+    instructions += summary->warp_instructions;
+  }
+  state.SetItemsProcessed(static_cast<int64_t>(instructions));
+  state.counters["peak_mib"] = PeakMegabytes();
+}
+
+void Couple(benchmark::State& state, const Workload& workload, uint32_t threads) {
+  const Result<Inputs> inputs = Load(workload);
+  if (!inputs.ok()) return Die(state, inputs.error());
+  uint64_t instructions = 0;
+  for (auto _ : state) {
+    auto replay = replay::Replay::Open(
+        inputs->trace, inputs->gpu, {replay::Mode::kSkeleton, Quick() ? workload.quick_size : workload.size});
+    if (!replay.ok()) return Die(state, replay.error());
+    auto program = (*replay)->Prepare(0);
+    if (!program.ok()) return Die(state, program.error());
+    gpu::RunOptions options;
+    options.threads = threads;
+    gpu::Gpu gpu(inputs->gpu, options);
+    const gpu::LaunchRequest request{*program, workload.name, 0, {}};
+    const auto stats = gpu.Run({&request, 1});
+    if (!stats.ok()) return Die(state, stats.error());
+    instructions += stats->front().counters.smsp_inst_executed;
+    state.counters["cycles"] = static_cast<double>(stats->front().end_cycle - stats->front().start_cycle);
+  }
+  state.SetItemsProcessed(static_cast<int64_t>(instructions));
+  state.counters["peak_mib"] = PeakMegabytes();
+}
+
+// Dependent integer work of a fixed amount: what this core does today.
+void Calibrate(benchmark::State& state) {
+  constexpr int64_t kSteps = 100'000'000;
+  for (auto _ : state) {
+    uint64_t x = 1;
+    for (int64_t i = 0; i < kSteps; ++i) x = x * 6364136223846793005u + 1442695040888963407u;
+    benchmark::DoNotOptimize(x);
+  }
+  state.SetItemsProcessed(state.iterations() * kSteps);
+}
+
+void Register() {
+  benchmark::RegisterBenchmark("calibration", Calibrate)->Unit(benchmark::kMillisecond)->Iterations(1);
+  const auto add = [](const std::string& name, auto function) {
+    return benchmark::RegisterBenchmark(name.c_str(), function)->Unit(benchmark::kMillisecond)->Iterations(1);
+  };
+  for (const Workload& workload : Workloads()) {
+    add("emulator_skeleton/" + workload.name,
+        [&workload](benchmark::State& state) { Emulate(state, workload, replay::Mode::kSkeleton); });
+    add("emulator_full/" + workload.name,
+        [&workload](benchmark::State& state) { Emulate(state, workload, replay::Mode::kFull); });
+    add("coupled/" + workload.name, [&workload](benchmark::State& state) { Couple(state, workload, 1); });
+    add("coupled_2_threads/" + workload.name,
+        [&workload](benchmark::State& state) { Couple(state, workload, 2); })
+        ->UseRealTime()
+        ->MeasureProcessCPUTime();
+  }
+}
+
+}  // namespace
+}  // namespace heddle
+
+int main(int argc, char** argv) {
+  heddle::Register();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
