@@ -35,7 +35,7 @@ INSERT INTO new_launch
 INSERT INTO main.launch
   SELECT n.new_id, r.new_id, c.config_id, k.kernel_id, l.key, l.trace_digest, l.trace_name, l.ordinal, l.stream,
          l.grid_x, l.grid_y, l.grid_z, l.block_x, l.block_y, l.block_z, l.shared_bytes_per_cta, l.grid_frozen, l.mode,
-         l.cache_policy, l.dependence, l.start_cycle, l.end_cycle, l.duration_ps
+         l.execution, l.cache_policy, l.dependence, l.start_cycle, l.end_cycle, l.duration_ps
   FROM new_launch n JOIN source.launch l ON l.launch_id = n.old_id JOIN new_run r ON r.old_id = l.run_id
   JOIN source.config sc ON sc.config_id = l.config_id JOIN main.config c ON c.digest = sc.digest
   JOIN source.kernel sk ON sk.kernel_id = l.kernel_id JOIN main.kernel k ON k.digest = sk.digest;

@@ -45,6 +45,7 @@ struct LaunchRecord {
   uint32_t stream = 0;
   bool grid_frozen = true;
   std::string mode;
+  std::string execution;  // follows from the rest: not part of the key
   std::string cache_policy;
   std::string dependence;
   std::string options;  // whatever else changes the result; only hashed

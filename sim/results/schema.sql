@@ -58,6 +58,7 @@ CREATE TABLE launch (
   shared_bytes_per_cta INTEGER NOT NULL,
   grid_frozen INTEGER NOT NULL,     -- 1: the grid does not follow the machine's properties
   mode TEXT NOT NULL,               -- full or skeleton
+  execution TEXT NOT NULL,          -- what was executed: full, or the slice that was found to give the same stream
   cache_policy TEXT NOT NULL,       -- cold, warm or flush
   dependence TEXT NOT NULL,         -- control_bits, interlocked or rescheduled
   start_cycle INTEGER NOT NULL,

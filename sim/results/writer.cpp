@@ -171,14 +171,14 @@ Status Writer::AddLaunch(const LaunchRecord& record, const ConfigRecord& config,
       database_.Prepare(
           "INSERT INTO launch (run_id, config_id, kernel_id, key, trace_digest, trace_name, ordinal, "
           "stream, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes_per_cta, grid_frozen, "
-          "mode, cache_policy, dependence, start_cycle, end_cycle, duration_ps) "
-          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+          "mode, execution, cache_policy, dependence, start_cycle, end_cycle, duration_ps) "
+          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   launch.Bind(run_id_).Bind(config_id).Bind(kernel_id).Bind(LaunchKey(record, config.digest));
   launch.Bind(record.trace_digest).Bind(record.trace_name).Bind(record.ordinal).Bind(record.stream);
   launch.Bind(shape.grid.x).Bind(shape.grid.y).Bind(shape.grid.z);
   launch.Bind(shape.block.x).Bind(shape.block.y).Bind(shape.block.z);
   launch.Bind(shape.shared_bytes_per_cta).Bind(record.grid_frozen ? 1 : 0);
-  launch.Bind(record.mode).Bind(record.cache_policy).Bind(record.dependence);
+  launch.Bind(record.mode).Bind(record.execution).Bind(record.cache_policy).Bind(record.dependence);
   launch.Bind(stats.start_cycle).Bind(stats.end_cycle).Bind(record.duration_ps);
   HEDDLE_RETURN_IF_ERROR(launch.Run());
   HEDDLE_RETURN_IF_ERROR(AddCounts(database_.LastInsertId(), stats, issues));

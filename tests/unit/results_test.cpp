@@ -45,6 +45,7 @@ class Results : public testing::Test {
     record.trace_digest = "feed";
     record.ordinal = ordinal;
     record.mode = "skeleton";
+    record.execution = "optimistic";
     record.duration_ps = 100000;
     return writer->AddLaunch(record, config, code, shape, stats, {{"unknown_address", "LDG at 0x10", 2}});
   }

@@ -174,6 +174,7 @@ class TraceRun {
                    "give the contents that are missing, or run with --lenient to count this in the results"};
     }
     results::LaunchRecord record = Record(i);
+    record.execution = replay_->execution(i);
     record.duration_ps = machine_.Picoseconds(stats.end_cycle - stats.start_cycle);
     return writer_->AddLaunch(record, machine_.record, program.code(), program.shape(), stats, issues);
   }

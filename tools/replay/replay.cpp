@@ -8,6 +8,7 @@
 #include "frontend/emulator/functional_runner.h"
 #include "frontend/emulator/launch_program.h"
 #include "frontend/emulator/loaded_module.h"
+#include "frontend/emulator/slice_choice.h"
 #include "frontend/sass/cubin.h"
 #include "frontend/sass/decoder.h"
 #include "frontend/sass/disassembler.h"
@@ -45,6 +46,7 @@ struct Replay::State {
   std::vector<std::unique_ptr<emulator::LoadedModule>> modules;           // as in the trace
   std::vector<std::shared_ptr<const isa::KernelCode>> codes;              // by function
   std::map<uint32_t, std::shared_ptr<const emulator::Program>> programs;  // lowered, by function
+  std::map<uint32_t, emulator::SliceChoice> slices;                       // of skeleton mode, by function
   std::vector<std::unique_ptr<emulator::EmulatedLaunch>> launches;
   bool any_unknown = false;
 
@@ -174,6 +176,14 @@ Result<emulator::EmulatedLaunch*> Replay::PrepareEmulated(uint32_t index) {
   description.track_unknown = state.any_unknown;
   description.machine = state.machine;
   description.program = state.programs[launch.function];
+  if (state.options.mode == Mode::kSkeleton) {
+    // Chosen on the first launch of a kernel, against its own contents, and kept for the others.
+    auto [choice, is_new] = state.slices.try_emplace(launch.function);
+    if (is_new) {
+      HEDDLE_ASSIGN_OR_RETURN(choice->second, emulator::ChooseSlice(description));
+    }
+    description.slice = choice->second.slice;
+  }
   HEDDLE_ASSIGN_OR_RETURN(state.launches[index], emulator::EmulatedLaunch::Create(std::move(description)));
   state.programs[launch.function] = state.launches[index]->program();
   return state.launches[index].get();
@@ -182,6 +192,11 @@ Result<emulator::EmulatedLaunch*> Replay::PrepareEmulated(uint32_t index) {
 Result<isa::LaunchProgram*> Replay::Prepare(uint32_t launch) {
   HEDDLE_ASSIGN_OR_RETURN(emulator::EmulatedLaunch * emulated, PrepareEmulated(launch));
   return static_cast<isa::LaunchProgram*>(emulated);
+}
+
+std::string Replay::execution(uint32_t launch) const {
+  const auto choice = state_->slices.find(state_->resolved.launches[launch].function);
+  return choice == state_->slices.end() ? "full" : std::string(emulator::Name(choice->second.slice->kind));
 }
 
 void Replay::Close(uint32_t launch) { state_->launches[launch].reset(); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "frontend/trace/trace.h"
@@ -46,6 +47,9 @@ class Replay {
   // replay; Close() frees what it needs for running.
   Result<isa::LaunchProgram*> Prepare(uint32_t launch);
   void Close(uint32_t launch);
+  // After Prepare: "full", or the slice that skeleton mode runs with ("optimistic", "sound", "full" where no smaller
+  // one gave the stream of full execution on sampled CTAs).
+  std::string execution(uint32_t launch) const;
 
   // The same as what it is, for runs without a timing model and for checks of the output.
   Result<emulator::EmulatedLaunch*> PrepareEmulated(uint32_t launch);
