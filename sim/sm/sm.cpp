@@ -105,7 +105,9 @@ void Sm::Machine::StartCta(LaunchHandle handle, Dim3 cta_id, Cycle at) {
     ChooseCarveOut(launch.shape);
     active_since = at;
   }
-  for (uint32_t i = 0; i < sub_core_count; ++i) Settle(i, at);
+  // Only where nothing runs: `at` may lie ahead of cycles in which resident warps have yet to issue.
+  for (uint32_t i = 0; i < sub_core_count; ++i)
+    if (sub_cores[i].live == 0) Settle(i, at);
   uint32_t index = 0;
   while (ctas[index].resident) ++index;
   Cta& cta = ctas[index];
