@@ -93,6 +93,24 @@ DependenceTable DependencesOf(const config::Gpu& gpu) {
   return table;
 }
 
+bool SlowerThanAssumed(const DependenceTable& machine) {
+  struct Assumed {
+    config::DependenceClass producer;
+    std::array<uint8_t, kConsumerClasses> cycles;
+  };
+  static constexpr Assumed kAssumed[] = {
+#define HEDDLE_ASSUMED(producer, ...) {config::DependenceClass::producer, {__VA_ARGS__}},
+#include "sim/sm/assumed_dependences.def"
+#undef HEDDLE_ASSUMED
+  };
+  for (const Assumed& assumed : kAssumed) {
+    const auto& row = machine[static_cast<size_t>(assumed.producer)];
+    for (size_t i = 0; i < row.size(); ++i)
+      if (row[i] > assumed.cycles[i]) return true;
+  }
+  return false;
+}
+
 void FindHazards(const isa::KernelCode& code, KernelTiming* timing) {
   constexpr int64_t kNotWritten = -1'000'000;
   std::array<int64_t, kTrackedRegisters> written;

@@ -22,6 +22,10 @@ uint8_t DependenceClassOf(const isa::Instruction& instruction);
 
 DependenceTable DependencesOf(const config::Gpu& gpu);
 
+// True when a latency of the machine is longer than cubins assume (assumed_dependences.def): their stall counts cannot
+// be trusted then.
+bool SlowerThanAssumed(const DependenceTable& machine);
+
 // Cycles that a consumer of class byte `consumer` issues after a producer of class byte `producer`; 0: no
 // hazard.
 inline uint32_t DependenceCycles(const DependenceTable& table, uint8_t producer, uint8_t consumer) {

@@ -365,7 +365,8 @@ KernelTiming BuildKernelTiming(const config::Gpu& gpu, const isa::KernelCode& co
   timing.dependences = DependencesOf(gpu);
   FindHazards(code, &timing);
   timing.ignores_stall_counts = gpu.dependence != config::DependenceMode::kControlBits;
-  timing.tracks_registers = timing.ignores_stall_counts || timing.early_reads > 0;
+  timing.tracks_registers =
+      timing.ignores_stall_counts || (SlowerThanAssumed(timing.dependences) && timing.early_reads > 0);
   if (!timing.tracks_registers) {
     timing.register_lists.clear();
     timing.list_start.clear();
