@@ -40,13 +40,19 @@ class SliceGroupTest : public testing::Test {
     request.lanes = lanes;
     if (kind != RequestKind::kRead)
       request.payload_bytes = static_cast<uint16_t>(32 * std::popcount(sectors));
-    return group_.Serve({&request, map_.Locate(line), static_cast<uint16_t>(partition), 0, arrival},
-                        &counters_) -
+    return group_.Serve(RequestFor(&request, line, partition, arrival), &counters_) -
            arrival;
+  }
+
+  SliceRequest RequestFor(MemoryRequest* request, uint64_t line, uint32_t partition, Cycle arrival) {
+    const Location where = map_.Locate(line);
+    return {request, where,  geometry_.PlaceOf(where.index, where.home), static_cast<uint16_t>(partition),
+            0,       arrival};
   }
 
   config::Gpu gpu_ = test::A100();
   AddressMap map_{gpu_};
+  L2Geometry geometry_{gpu_};
   SliceGroup group_{gpu_, 0};
   stats::Counters counters_;
 };
@@ -117,7 +123,7 @@ TEST_F(SliceGroupTest, TwoHalvesMakeASectorOneHalfDoesNot) {
   half.sector_mask = 1;
   half.payload_bytes = 16;
   const auto write_half = [&](uint64_t line, Cycle at) {
-    group_.Serve({&half, map_.Locate(line), 0, 0, at}, &counters_);
+    group_.Serve(RequestFor(&half, line, 0, at), &counters_);
   };
   const uint64_t line = LineWithHome(0);
   write_half(line, 1000);
@@ -161,18 +167,19 @@ TEST_F(SliceGroupTest, BeyondTheDirtyLimitTheOldestIsWrittenBack) {
 TEST(L2SliceTest, EvictionNamesTheDirtyLine) {
   const config::Gpu gpu = test::A100({"l2.replacement=lru"});
   L2Slice slice(gpu, 0);
-  ASSERT_EQ(slice.sets(), 256U);
+  ASSERT_EQ(slice.geometry().sets(), 256U);
   Dirt dirt;
   // 16 ways: every 256th line of the slice may share a set; the permutation shifts each round, so go by eviction.
-  const LineKey first{7, 0};
+  const auto place = [&](uint64_t index) { return slice.geometry().PlaceOf(index, 0); };
+  const Place first = place(7);
   slice.MarkDirty(slice.Allocate(first, &dirt), first, 0b0110);
   slice.Find(first).valid() = 0b0010;
   int evictions = 0;
   for (uint64_t index = 256; index < 256 * 17; ++index) {
-    slice.Allocate({index, 0}, &dirt);
+    slice.Allocate(place(index), &dirt);
     if (!dirt.Any()) continue;
     ++evictions;
-    EXPECT_EQ(dirt.key, first);
+    EXPECT_EQ(dirt.key, (LineKey{7, 0}));
     EXPECT_EQ(dirt.complete, 0b0010);
     EXPECT_EQ(dirt.partial, 0b0100);
   }
@@ -184,14 +191,15 @@ TEST(L2SliceTest, EvictionNamesTheDirtyLine) {
 TEST(L2SliceTest, LeastRecentlyUsedLeaves) {
   const config::Gpu gpu = test::A100({"l2.replacement=lru"});
   L2Slice slice(gpu, 0);
+  const auto place = [&](uint64_t index) { return slice.geometry().PlaceOf(index, 0); };
   Dirt dirt;
   for (uint64_t index = 0; index < 256 * 16; ++index)
-    slice.Allocate({index, 0}, &dirt);  // full, each set 16 lines
-  for (uint64_t index = 0; index < 256; ++index) slice.Touch(slice.Find({index, 0}));
-  for (uint64_t index = 256 * 16; index < 256 * 17; ++index) slice.Allocate({index, 0}, &dirt);
+    slice.Allocate(place(index), &dirt);  // full, each set 16 lines
+  for (uint64_t index = 0; index < 256; ++index) slice.Touch(slice.Find(place(index)));
+  for (uint64_t index = 256 * 16; index < 256 * 17; ++index) slice.Allocate(place(index), &dirt);
   for (uint64_t index = 0; index < 256 * 17; ++index) {
     const bool gone = index >= 256 && index < 512;
-    EXPECT_EQ(slice.Find({index, 0}).set == nullptr, gone) << index;
+    EXPECT_EQ(slice.Find(place(index)).set == nullptr, gone) << index;
   }
 }
 
