@@ -166,6 +166,17 @@ TEST(Structure, TestsAreNoLongerThanOtherFiles) {
   }
 }
 
+TEST(Structure, ReadingOrderNamesFilesThatExist) {
+  const std::string text = ReadFile(fs::path(HEDDLE_SOURCE_DIR) / "docs/reading_order.md");
+  static const std::regex name("`([A-Za-z_0-9]+/[A-Za-z_0-9/.]+)`");
+  int names = 0;
+  for (std::sregex_iterator it(text.begin(), text.end(), name), end; it != end; ++it) {
+    ++names;
+    EXPECT_TRUE(fs::exists(fs::path(HEDDLE_SOURCE_DIR) / (*it)[1].str())) << (*it)[1];
+  }
+  EXPECT_GT(names, 30);
+}
+
 // The list itself points one way only: no folder may reach itself through others.
 TEST(Structure, ListHasNoCycle) {
   for (const auto& [folder, direct] : MayInclude()) {
