@@ -10,9 +10,10 @@ namespace heddle::emulator {
 EmulatedWarps::EmulatedWarps(EmulatedLaunch& launch, uint32_t sm, std::shared_ptr<IssueLog> issues)
     : launch_(launch), sm_(sm), warps_per_cta_(launch.shape().WarpsPerCta()), issues_(std::move(issues)) {
   port_.device = &launch.memory();
-  port_.stores = launch.description().immediate_stores ? nullptr : &launch.memory().PortOfSm(sm);
+  port_.stores = &launch.memory().PortOfSm(sm);
   const auto& slice = launch.description().slice;
-  port_.skips_data = launch.description().mode == Mode::kSkeleton && slice != nullptr && slice->kind != SliceKind::kFull;
+  port_.skips_data =
+      launch.description().mode == Mode::kSkeleton && slice != nullptr && slice->kind != SliceKind::kFull;
   port_.bank_address = launch.shape().constant_bank_address;
   port_.sites.resize(launch.program()->size());
   context_.bases[static_cast<size_t>(RowBase::kPool)] = launch.pool().rows();

@@ -27,6 +27,8 @@ class EmulatedWarps final : public isa::WarpStream {
   void CompleteAsyncCopy(uint32_t token, Cycle now) override;
   void PerformAtSlice(uint32_t token, uint32_t lanes, Cycle now) override;
 
+  // From now on stores are visible to everyone at once instead of at PublishStores(): for runs without a timing model.
+  void ApplyStoresAtOnce() { port_.stores = nullptr; }
   const Warp& warp(uint32_t index) const { return *warps_[index]; }
 
  private:

@@ -16,6 +16,8 @@ namespace {
 // cache.
 constexpr uint64_t kCtaTurn = 1u << 18;
 constexpr uint64_t kWarpTurn = 512;
+// Values from L2 slices (strong loads, atomics) after which a CTA's turn ends: it may be waiting for another one.
+constexpr uint32_t kSliceValuesPerTurn = 64;
 
 struct Barrier {
   uint32_t arrived = 0;
@@ -70,9 +72,11 @@ class Runner {
   // Every resident CTA gets its turn, then a new one. False when nobody moved.
   Result<bool> Turn() {
     bool progress = false;
+    uint32_t starts = 1;  // and one more for each that may be waiting
     for (size_t i = 0; i < resident_.size();) {
       const uint64_t before = summary_.warp_instructions;
       RunCta(*resident_[i]);
+      if (slice_values_ >= kSliceValuesPerTurn) ++starts;
       progress |= summary_.warp_instructions != before;
       if (resident_[i]->live_warps != 0) {
         ++i;
@@ -83,7 +87,7 @@ class Runner {
     }
     if (options_.max_warp_instructions != 0 && summary_.warp_instructions > options_.max_warp_instructions)
       return Deadlock(fmt::format("more than {} warp instructions", options_.max_warp_instructions));
-    if (next_ < total_ && !free_places_.empty()) {
+    for (; starts > 0 && next_ < total_ && !free_places_.empty(); --starts) {
       StartCta();
       progress = true;
     }
@@ -91,7 +95,10 @@ class Runner {
   }
 
   EmulatedWarps& StreamOf(uint32_t sm) {
-    if (streams_[sm] == nullptr) streams_[sm] = launch_.OpenOnSm(sm);
+    if (streams_[sm] == nullptr) {
+      streams_[sm] = launch_.OpenOnSm(sm);
+      static_cast<EmulatedWarps&>(*streams_[sm]).ApplyStoresAtOnce();
+    }
     return static_cast<EmulatedWarps&>(*streams_[sm]);
   }
 
@@ -135,8 +142,10 @@ class Runner {
   void RunCta(ResidentCta& cta) {
     EmulatedWarps& stream = StreamOf(cta.sm);
     const uint64_t until = summary_.warp_instructions + kCtaTurn;
+    slice_values_ = 0;
     bool moved = true;
-    while (moved && cta.live_warps != 0 && summary_.warp_instructions < until) {
+    while (moved && cta.live_warps != 0 && summary_.warp_instructions < until &&
+           slice_values_ < kSliceValuesPerTurn) {
       moved = false;
       for (uint32_t w = 0; w < warps_per_cta_; ++w) {
         if (cta.states[w] != isa::WarpState::kRunnable) continue;
@@ -149,7 +158,8 @@ class Runner {
   void RunWarp(ResidentCta& cta, EmulatedWarps& stream, uint32_t w) {
     const uint32_t warp = cta.slot * warps_per_cta_ + w;
     const uint64_t until = summary_.warp_instructions + kWarpTurn;
-    while (summary_.warp_instructions < until) {
+    const uint32_t values_until = slice_values_ + 4;  // other warps of the CTA may be what it waits for
+    while (summary_.warp_instructions < until && slice_values_ < values_until) {
       const isa::InstructionRun run = stream.NextRun(warp);
       if (run.state != isa::WarpState::kRunnable) {
         SetState(cta, stream, w, run.state);
@@ -172,6 +182,7 @@ class Runner {
   void Complete(EmulatedWarps& stream) {
     ++summary_.memory_instructions;
     const isa::MemoryAccess& access = step_.memory;
+    if (access.at_slice && access.kind != isa::AccessKind::kReduction) ++slice_values_;
     if (access.at_slice)
       stream.PerformAtSlice(access.token, access.lanes, summary_.warp_instructions);
     else if (access.kind == isa::AccessKind::kAsyncCopy)
@@ -234,6 +245,7 @@ class Runner {
   std::vector<Place> free_places_;
   std::vector<std::unique_ptr<ResidentCta>> resident_;
   std::vector<std::unique_ptr<ResidentCta>> spare_;
+  uint32_t slice_values_ = 0;  // in this CTA's turn
   uint64_t next_ = 0;
   uint64_t total_ = 0;
   isa::WarpStep step_;

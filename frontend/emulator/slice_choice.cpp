@@ -30,7 +30,6 @@ Result<Outcome> RunSample(const LaunchDescription& launch, std::shared_ptr<const
   const std::unique_ptr<DeviceMemory> clone = memory.Clone();
   description.memory = clone.get();
   description.program = nullptr;
-  description.immediate_stores = true;
   description.mode = slice == nullptr ? Mode::kFull : Mode::kSkeleton;
   description.slice = std::move(slice);
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<EmulatedLaunch> run,

@@ -14,7 +14,7 @@ namespace heddle::emulator {
 
 struct SliceSample {
   uint32_t ctas = 4;                                   // first, last and evenly between
-  uint64_t max_warp_instructions = uint64_t{1} << 26;  // of the sample, in full mode
+  uint64_t max_warp_instructions = uint64_t{1} << 24;  // of the sample, in full mode
 };
 
 struct SliceChoice {
