@@ -126,25 +126,23 @@ void RunLea(Context& c, const Lowered& l) {
 // flags of LEA.
 enum : uint32_t { kLeaHigh = 1, kLeaSignExtends = 2, kLeaCarryIn = 4 };
 
-// .HI: the high word of (c:a) << s, with c the sign of a for .SX32. `a` is negated as the 64-bit value when its flip is
-// set.
+// .HI: the high word of (c:a) << s, with c the sign of a for .SX32. A negated `a` is ~x + 1 of the shifted word, so that
+// a zero gives a carry; with a carry-in it is ~x.
 void RunLeaGeneral(Context& c, const Lowered& l) {
   const Row& a = c.Source(l, 0);
   const Row& high = c.Source(l, 2);
   const Input b(c, l, 1);
   const uint32_t shift = Low(l.imm);
   const uint32_t k = High(l.imm);
+  const uint32_t flip = l.flip[0];
   const uint32_t carry = (l.flags & kLeaCarryIn) != 0 ? c.SourcePredicate(l, 0) : 0;
   const bool sign_extends = (l.flags & kLeaSignExtends) != 0;
   const bool takes_high = (l.flags & kLeaHigh) != 0;
-  const bool negates = l.flip[0] != 0;
   uint64_t sum[kWarpLanes];
   for (uint32_t i = 0; i < kWarpLanes; ++i) {
-    uint64_t value =
-        Pair(a.lane[i], sign_extends ? static_cast<uint32_t>(Signed(a.lane[i]) >> 31) : high.lane[i]);
-    if (negates) value = 0 - value;
-    value <<= shift;
-    sum[i] = uint64_t{takes_high ? High(value) : Low(value)} + b[i] + k + Bit(carry, i);
+    const uint32_t above = sign_extends ? static_cast<uint32_t>(Signed(a.lane[i]) >> 31) : high.lane[i];
+    const uint64_t value = Pair(a.lane[i], above) << shift;
+    sum[i] = uint64_t{(takes_high ? High(value) : Low(value)) ^ flip} + b[i] + k + Bit(carry, i);
   }
   MapLanes(c.Destination(l), c.lanes, [&](uint32_t i) { return Low(sum[i]); });
   c.WritePredicate(l, 0, MaskOf([&](uint32_t i) { return High(sum[i]) != 0; }));
@@ -203,6 +201,32 @@ void RunMinMax3(Context& c, const Lowered& l) {
     const bool second = kIsUnsigned ? x < d[i] : Signed(x) < Signed(d[i]);
     const uint32_t result = second == wants_less ? x : d[i];
     return relu && Signed(result) < 0 ? 0 : result;
+  });
+}
+
+// The same on two halves of 16 bits: min or max of a (or a + b, flags kPackedAdds) and the last operand.
+enum : uint32_t { kPackedAdds = 4, kPackedSigned = 8 };
+
+void RunPackedMinMax(Context& c, const Lowered& l) {
+  const bool adds = (l.flags & kPackedAdds) != 0;
+  const bool is_signed = (l.flags & kPackedSigned) != 0;
+  const Row& a = c.Source(l, 0);
+  const Row& b = c.Source(l, 1);
+  const Row& other = c.Source(l, adds ? 2 : 1);
+  const uint32_t minimum = c.SourcePredicate(l, 0);
+  const auto number = [=](uint32_t bits) {
+    return is_signed ? int32_t{static_cast<int16_t>(bits)} : int32_t{static_cast<uint16_t>(bits)};
+  };
+  MapLanes(c.Destination(l), c.lanes, [&](uint32_t i) {
+    uint32_t result = 0;
+    for (uint32_t shift = 0; shift < 32; shift += 16) {
+      const uint32_t x = (a.lane[i] >> shift) + (adds ? b.lane[i] >> shift : 0);
+      const uint32_t y = other.lane[i] >> shift;
+      uint32_t chosen = (number(x) < number(y)) == (Bit(minimum, i) != 0) ? x : y;
+      if ((l.flags & kRelu) != 0 && number(chosen) < 0) chosen = 0;
+      result |= (chosen & 0xffff) << shift;
+    }
+    return result;
   });
 }
 
@@ -332,20 +356,19 @@ void LowerLea(Lowering& w) {
   const bool sign_extends = w.Take(Mod::kSX32);
   w.Destination(0);
   const bool carries = w.TakeDestinationPredicate(0);
-  const uint32_t negates_a = w.IntegerSource(0);
-  uint64_t negates_b = w.IntegerSource(1);
+  uint64_t negations = w.IntegerSource(0);
+  negations += w.IntegerSource(1);
   if (high && !sign_extends) w.Source(2);
   const uint64_t shift = w.Immediate();
   if (shift > 31) return w.Fail("a shift beyond 31");
   if (extended) {
     w.SourcePredicate(0);
-    negates_b = 0;
+    negations = 0;
   }
-  if (w.out.flip[0] != 0 && negates_a == 0) return w.Fail("an inverted first source");
-  w.out.imm = negates_b << 32 | shift;
+  w.out.imm = negations << 32 | shift;
   w.out.flags =
       (high ? kLeaHigh : 0u) | (sign_extends ? kLeaSignExtends : 0u) | (extended ? kLeaCarryIn : 0u);
-  w.out.run = high || extended || carries || negates_a != 0 ? &RunLeaGeneral : &RunLea;
+  w.out.run = high || extended || carries || w.out.flip[0] != 0 ? &RunLeaGeneral : &RunLea;
 }
 
 void LowerIabs(Lowering& w) {
@@ -356,6 +379,7 @@ void LowerIabs(Lowering& w) {
 
 // IMNMX and VIMNMX R, a, b, P
 void LowerImnmx(Lowering& w) {
+  const int packed = w.TakeOneOf({Mod::kU16x2, Mod::kS16x2});
   const bool is_unsigned = w.Take(Mod::kU32);
   w.Take(Mod::kS32);
   if (w.Take(Mod::kRELU)) w.out.flags = kRelu;
@@ -364,6 +388,9 @@ void LowerImnmx(Lowering& w) {
   w.Source(1);
   w.SourcePredicate(0);
   w.out.run = is_unsigned ? &RunMinMax<true> : &RunMinMax<false>;
+  if (packed < 0) return;
+  if (packed == 1) w.out.flags |= kPackedSigned;
+  w.out.run = &RunPackedMinMax;
 }
 
 void LowerVimnmx3(Lowering& w) {
@@ -378,6 +405,7 @@ void LowerVimnmx3(Lowering& w) {
 
 // VIADDMNMX R, a, b, c, P
 void LowerViaddmnmx(Lowering& w) {
+  const int packed = w.TakeOneOf({Mod::kU16x2, Mod::kS16x2});
   const bool is_unsigned = w.Take(Mod::kU32);
   w.Take(Mod::kS32);
   if (w.Take(Mod::kRELU)) w.out.flags = kRelu;
@@ -387,6 +415,10 @@ void LowerViaddmnmx(Lowering& w) {
   w.Source(2);
   w.SourcePredicate(0);
   w.out.run = is_unsigned ? &RunAddMinMax<true> : &RunAddMinMax<false>;
+  if (packed < 0) return;
+  if (w.out.flip[0] != 0 || w.out.flip[1] != 0) return w.Fail("a negated pair");
+  w.out.flags |= kPackedAdds | (packed == 1 ? kPackedSigned : 0u);
+  w.out.run = &RunPackedMinMax;
 }
 
 // IDP.4A.<a>.<b> and IDP.2A.{LO,HI}.<a>.<b>: the first type is that of a, the second that of b.

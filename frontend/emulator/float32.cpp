@@ -149,13 +149,12 @@ void RunFsel(Context& c, const Lowered& l) {
 
 // True where a / b needs the slow path of the division: a guess at a condition that NVIDIA does not publish. The fast
 // path (reciprocal, quotient, remainder) is exact when neither operand, quotient nor remainder is near the ends of the
-// exponent range.
+// exponent range. A zero numerator is slow as well: the fast path loses the sign of a zero quotient.
 bool DivisionIsSlow(uint32_t a, uint32_t b) {
   const int exponent_a = static_cast<int>(a >> 23 & 0xff);
   const int exponent_b = static_cast<int>(b >> 23 & 0xff);
   if (exponent_a == 255 || exponent_b == 255 || exponent_b == 0) return true;
   if (exponent_b >= 253) return true;  // the reciprocal is denormal
-  if ((a & ~kFloatSign) == 0) return false;
   const int quotient = exponent_a - exponent_b;
   return exponent_a <= 24 || quotient >= 126 || quotient <= -124;
 }

@@ -45,31 +45,29 @@ inline uint32_t Saturate(uint32_t bits) {
   return value > 0.0f ? (value < 1.0f ? bits : 0x3f800000u) : 0u;
 }
 
-// The nearest float towards an odd last bit: keeps enough of `value` for one more rounding to a narrower format.
+// A float that keeps enough of `value` for one more rounding to a narrower format: the last bit of an inexact one is odd.
 inline uint32_t FloatRoundedToOdd(double value) {
   const float nearest = static_cast<float>(value);
-  uint32_t bits = AsBits(nearest);
+  const uint32_t bits = AsBits(nearest);
+  if (!std::isfinite(value)) return bits;
+  if (std::isinf(nearest)) return bits - 1;  // the largest finite number, which is odd
   const double error = value - static_cast<double>(nearest);
-  if (std::isinf(nearest) && !std::isinf(value)) return bits - 1;  // the largest finite number, which is odd
-  if (error != 0 && (bits & 1) == 0) {
-    const bool away = (error < 0) == std::signbit(nearest);
-    bits = nearest == 0 ? (std::signbit(value) ? kFloatSign | 1 : 1) : away ? bits + 1 : bits - 1;
-  }
-  return bits;
+  if (error == 0 || (bits & 1) != 0) return bits;
+  if (nearest == 0) return bits | 1;
+  return (error < 0) == std::signbit(nearest) ? bits + 1 : bits - 1;
 }
 
-// a * b + c of narrow floats, as a float that is rounded to odd. The product of two formats with up to 12 significant
-// bits is exact in double.
+// a * b + c of narrow floats, as a float that is rounded to odd. The product of two formats with up to 12
+// significant bits is exact in double.
 inline uint32_t NarrowFma(float a, float b, float c) {
   const double product = static_cast<double>(a) * b;
   const double addend = c;
   double sum = product + addend;
-  const double back = sum - product;
-  const double error = (product - (sum - back)) + (addend - back);
-  if (error != 0 && std::isfinite(sum)) {
-    uint64_t bits = AsBits(sum);
-    if ((bits & 1) == 0) bits = (error < 0) == std::signbit(sum) ? bits + 1 : bits - 1;
-    sum = AsDouble(bits);
+  if (std::isfinite(sum)) {
+    const double back = sum - product;
+    const double error = (product - (sum - back)) + (addend - back);
+    const uint64_t bits = AsBits(sum);
+    if (error != 0 && (bits & 1) == 0) sum = AsDouble((error < 0) == std::signbit(sum) ? bits + 1 : bits - 1);
   }
   return FloatRoundedToOdd(sum);
 }

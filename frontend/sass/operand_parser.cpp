@@ -380,9 +380,9 @@ bool Parser::ParseScoreboardSet(Operand& operand) {
 }
 
 bool Parser::ParseInteger(Operand& operand) {
-  // WARPSYNC takes a lane mask, and a target only where its body is collective.
-  const bool is_target = NumbersAreTargets(instruction_.op) &&
-                         (instruction_.op != Op::kWARPSYNC || instruction_.Has(isa::Mod::kCOLLECTIVE));
+  // WARPSYNC names lanes first and, when collective, a target behind them.
+  const bool is_mask = instruction_.op == Op::kWARPSYNC && instruction_.operand_count == 0;
+  const bool is_target = NumbersAreTargets(instruction_.op) && !is_mask;
   operand.kind = is_target ? OperandKind::kTarget : OperandKind::kImmediate;
   return Number(&operand.value) && AtEnd();
 }

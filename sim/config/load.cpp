@@ -2,16 +2,15 @@
 
 #include <fmt/core.h>
 #include <google/protobuf/text_format.h>
-#include <openssl/sha.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <optional>
 
+#include "sim/base/digest.h"
 #include "sim/base/suggest.h"
 #include "sim/config/convert.h"
 #include "sim/config/draft.h"
@@ -144,14 +143,7 @@ std::string CanonicalText(const Gpu& gpu) {
   return text;
 }
 
-std::string Digest(const Gpu& gpu) {
-  const std::string text = CanonicalText(gpu);
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> hash{};
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), hash.data());
-  std::string hex;
-  for (unsigned char byte : hash) hex += fmt::format("{:02x}", byte);
-  return hex;
-}
+std::string Digest(const Gpu& gpu) { return Sha256Hex(CanonicalText(gpu)); }
 
 std::vector<fs::path> SearchPath() {
   std::vector<fs::path> path;

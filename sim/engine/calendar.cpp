@@ -16,7 +16,7 @@ Calendar::Calendar(double per_cycle, uint32_t bucket_cycles)
       reciprocal_(per_cycle_ == 0 ? 0 : ~uint64_t{0} / per_cycle_),
       capacity_(static_cast<uint32_t>(per_cycle_ << shift_)),
       mask_(kInitialBuckets - 1),
-      used_(kInitialBuckets),
+      buckets_(kInitialBuckets),
       full_(kInitialBuckets / 64) {
   HEDDLE_CHECK(std::has_single_bit(bucket_cycles) && bucket_cycles <= 1024, "engine.calendar", 0,
                "bucket length");
@@ -25,7 +25,7 @@ Calendar::Calendar(double per_cycle, uint32_t bucket_cycles)
 }
 
 void Calendar::Reset() {
-  std::fill(used_.begin(), used_.end(), 0);
+  std::fill(buckets_.begin(), buckets_.end(), Bucket{});
   std::fill(full_.begin(), full_.end(), 0);
   base_ = end_ = 0;
 }
@@ -33,7 +33,7 @@ void Calendar::Reset() {
 void Calendar::Recycle(uint64_t new_base) {
   const uint64_t stop = std::min(new_base, end_);
   for (uint64_t bucket = base_; bucket < stop; ++bucket) {
-    used_[bucket & mask_] = 0;
+    buckets_[bucket & mask_] = {};
     full_[(bucket & mask_) >> 6] &= ~(uint64_t{1} << (bucket & 63));
   }
   base_ = new_base;
@@ -41,7 +41,7 @@ void Calendar::Recycle(uint64_t new_base) {
 }
 
 uint64_t Calendar::NextNotFull(uint64_t bucket) const {
-  const uint64_t limit = base_ + used_.size();
+  const uint64_t limit = base_ + buckets_.size();
   while (bucket < limit) {
     const uint64_t open = ~full_[(bucket & mask_) >> 6] >> (bucket & 63);
     if (open != 0) return bucket + static_cast<uint64_t>(std::countr_zero(open));
@@ -51,39 +51,37 @@ uint64_t Calendar::NextNotFull(uint64_t bucket) const {
 }
 
 void Calendar::Grow(uint64_t bucket) {
-  const size_t new_size = std::bit_ceil(std::max<size_t>(bucket - base_ + 1, 2 * used_.size()));
-  std::vector<uint32_t> used(new_size);
+  const size_t new_size = std::bit_ceil(std::max<size_t>(bucket - base_ + 1, 2 * buckets_.size()));
+  std::vector<Bucket> buckets(new_size);
   std::vector<uint64_t> full(new_size / 64);
   for (uint64_t b = base_; b < end_; ++b) {
-    const uint32_t units = used_[b & mask_];
-    used[b & (new_size - 1)] = units;
-    if (units == capacity_) full[(b & (new_size - 1)) >> 6] |= uint64_t{1} << (b & 63);
+    const Bucket& bucket = buckets_[b & mask_];
+    buckets[b & (new_size - 1)] = bucket;
+    if (bucket.used == capacity_) full[(b & (new_size - 1)) >> 6] |= uint64_t{1} << (b & 63);
   }
-  used_ = std::move(used);
+  buckets_ = std::move(buckets);
   full_ = std::move(full);
   mask_ = new_size - 1;
 }
 
 Cycle Calendar::ReserveSlow(Cycle from, uint64_t need) {
-  uint64_t bucket = from >> shift_;
-  HEDDLE_CHECK(bucket >= base_, "engine.calendar", from, "reserved in the past");
-  const Cycle alone = from + CeilCycles(need);
-  if (need == 0) return alone;
-  uint64_t reach =
-      (((bucket + 1) << shift_) - from) * per_cycle_;  // of the first bucket, only what follows `from`
-  for (;; ++bucket, reach = capacity_) {
-    if (const uint64_t open = NextNotFull(bucket); open != bucket) {
-      bucket = open;
-      reach = capacity_;
+  uint64_t number = from >> shift_;
+  HEDDLE_CHECK(number >= base_, "engine.calendar", from, "reserved in the past");
+  uint64_t offset =
+      (from - (number << shift_)) * per_cycle_;  // only the first bucket is not taken from its start
+  for (;; ++number, offset = 0) {
+    if (const uint64_t open = NextNotFull(number); open != number) {
+      number = open;
+      offset = 0;
     }
-    if (bucket - base_ >= used_.size()) Grow(bucket);
-    uint32_t& used = used_[bucket & mask_];
-    const uint64_t take = std::min({need, reach, uint64_t{capacity_ - used}});
-    used += static_cast<uint32_t>(take);
-    need -= take;
-    if (used == capacity_) MarkFull(bucket);
-    end_ = std::max(end_, bucket + 1);
-    if (need == 0) return std::max(alone, (bucket << shift_) + CeilCycles(used));
+    if (number - base_ >= buckets_.size()) Grow(number);
+    Bucket& bucket = buckets_[number & mask_];
+    const uint64_t units = std::min(need, Available(bucket, offset));
+    if (units == 0) continue;
+    end_ = std::max(end_, number + 1);
+    const uint64_t end = Take(&bucket, number, offset, units);
+    need -= units;
+    if (need == 0) return (number << shift_) + CeilCycles(end);
   }
 }
 

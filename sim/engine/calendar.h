@@ -1,9 +1,13 @@
 // Reservation of a shared resource: a port, a data array, a bank, a DRAM channel.
 //
-// Time is cut into buckets of 2^k cycles. Each bucket offers the same number of units (bytes, operations) and
-// a reservation takes them from the first buckets, from a given cycle on, that have any left. Unlike one
-// "next free" time, a reservation far ahead does not block the gap before it: replies and far hops come in
-// any order, and what they get depends little on the order in which they ask.
+// Time is cut into buckets of 2^k cycles. Each bucket offers the same number of units (bytes, operations) and a
+// reservation takes them from the first buckets, from a given cycle on, that have any left. Unlike one "next
+// free" time, a reservation far ahead does not block the gap before it: replies and far hops come in any order,
+// and what they get depends little on the order in which they ask.
+//
+// A bucket knows how much of it is taken and where that ends, and takes the taken part for one piece. So what
+// asks in order is served to the cycle as by a queue, what asks out of order is off by less than a bucket, and
+// no capacity is ever lost or given twice.
 #pragma once
 
 #include <algorithm>
@@ -28,20 +32,16 @@ class Calendar {
   }
 
   // Takes `amount` whole units from `from` on; returns the cycle at which the last of them is through: with
-  // nothing in the way ceil(from + amount / per_cycle), with others queued behind them. `from` is not before
-  // the last AdvanceTo.
+  // nothing in the way ceil(from + amount / per_cycle). `amount` is not 0. `from` is not before the last AdvanceTo.
   Cycle Reserve(Cycle from, uint32_t amount) {
-    const uint64_t bucket = from >> shift_;
+    const uint64_t number = from >> shift_;
     const uint64_t need = uint64_t{amount} * kUnitScale;
-    // Fast path: it fits into the bucket of `from`, behind what was taken there.
-    if (bucket - base_ < used_.size()) [[likely]] {
-      uint32_t& used = used_[bucket & mask_];
-      const uint64_t left_cycles = ((bucket + 1) << shift_) - from;
-      if (used + need <= capacity_ && need <= left_cycles * per_cycle_) {
-        used += static_cast<uint32_t>(need);
-        if (used == capacity_) MarkFull(bucket);
-        end_ = std::max(end_, bucket + 1);
-        return std::max(from + CeilCycles(need), (bucket << shift_) + CeilCycles(used));
+    if (number - base_ < buckets_.size()) [[likely]] {
+      Bucket& bucket = buckets_[number & mask_];
+      const uint64_t offset = (from - (number << shift_)) * per_cycle_;
+      if (Available(bucket, offset) >= need) {
+        end_ = std::max(end_, number + 1);
+        return (number << shift_) + CeilCycles(Take(&bucket, number, offset, need));
       }
     }
     return ReserveSlow(from, need);
@@ -53,11 +53,31 @@ class Calendar {
   void Reset();
 
  private:
+  struct Bucket {
+    uint32_t used = 0;  // units
+    uint32_t end = 0;   // where the last of them ends, in units from the bucket's start; used <= end
+  };
+
   // units / per_cycle_, rounded up, by the reciprocal and a correction: this is asked ten times a request.
   Cycle CeilCycles(uint64_t units) const {
     uint64_t quotient = static_cast<uint64_t>((static_cast<unsigned __int128>(units) * reciprocal_) >> 64);
     while (quotient * per_cycle_ < units) ++quotient;
     return quotient;
+  }
+  // Units that can be taken at or after `offset`.
+  uint64_t Available(const Bucket& bucket, uint64_t offset) const {
+    const uint64_t after = bucket.end > offset ? std::min<uint64_t>(bucket.used, bucket.end - offset) : 0;
+    return capacity_ - offset - after;
+  }
+  // Takes what is available, and returns where it ends.
+  uint64_t Take(Bucket* bucket, uint64_t number, uint64_t offset, uint64_t units) {
+    uint64_t end = offset + units;
+    if (offset < bucket->end && end > bucket->end - bucket->used)
+      end = std::min<uint64_t>(capacity_, bucket->end + units);
+    bucket->used += static_cast<uint32_t>(units);
+    bucket->end = std::max(bucket->end, static_cast<uint32_t>(end));
+    if (bucket->used == capacity_) MarkFull(number);
+    return end;
   }
   void MarkFull(uint64_t bucket) { full_[(bucket & mask_) >> 6] |= uint64_t{1} << (bucket & 63); }
   uint64_t NextNotFull(uint64_t bucket) const;
@@ -72,8 +92,8 @@ class Calendar {
   uint64_t base_ = 0;    // first bucket that can still be asked for
   uint64_t end_ = 0;     // beyond the last bucket that was ever touched
   uint64_t mask_;
-  std::vector<uint32_t> used_;  // ring, by bucket & mask_
-  std::vector<uint64_t> full_;  // one bit a bucket
+  std::vector<Bucket> buckets_;  // ring, by number & mask_
+  std::vector<uint64_t> full_;   // one bit a bucket
 };
 
 }  // namespace heddle::engine

@@ -32,9 +32,11 @@ Dispatcher::Dispatcher(const config::Gpu& gpu, std::vector<uint32_t> placement_o
                        Hooks hooks)
     : hooks_(std::move(hooks)),
       hearing_cycles_(hearing_cycles),
+      launch_latency_(gpu.launch.cta_launch_latency_cycles),
       interval_(static_cast<uint64_t>(std::llround(gpu.launch.cta_dispatch_interval_cycles * kCycleScale))),
       order_(std::move(placement_order)),
-      warps_(order_.size()) {}
+      warps_(order_.size()),
+      starting_on_(order_.size()) {}
 
 void Dispatcher::Add(uint32_t launch, const isa::LaunchShape& shape, uint32_t max_per_sm, Cycle at) {
   Launch& added = launches_.emplace_back();
@@ -88,11 +90,19 @@ Cycle Dispatcher::EarliestFrom(Cycle after) const {
   return earliest;
 }
 
+// The SM knows what has started. What is on its way there is of the same launch, and the SM holds nothing else, so
+// max_per_sm says what fits; or nothing is on its way.
+bool Dispatcher::HasRoom(const Launch& launch, uint32_t sm) const {
+  if (launch.resident[sm] >= launch.max_per_sm) return false;
+  const bool alone = warps_[sm] == launch.resident[sm] * launch.warps;
+  return (alone || starting_on_[sm] == 0) && hooks_.can_host(sm, launch.id);
+}
+
 uint32_t Dispatcher::ChooseSm(const Launch& launch) const {
   uint32_t best = kNone;
   for (uint32_t sm : order_) {
     if (best != kNone && warps_[sm] >= warps_[best]) continue;
-    if (launch.resident[sm] < launch.max_per_sm && hooks_.can_host(sm, launch.id)) best = sm;
+    if (HasRoom(launch, sm)) best = sm;
   }
   return best;
 }
@@ -104,7 +114,8 @@ void Dispatcher::Place(Launch* launch, uint32_t sm, Cycle at) {
                  static_cast<uint32_t>(row / launch->grid.y)};
   ++launch->resident[sm];
   warps_[sm] += launch->warps;
-  hooks_.start(sm, launch->id, cta, at);
+  starting_.push_back({at + launch_latency_, sm, launch->id, cta});
+  ++starting_on_[sm];
 }
 
 void Dispatcher::Run(Cycle begin, Cycle end) {
@@ -124,9 +135,20 @@ void Dispatcher::Run(Cycle begin, Cycle end) {
       at = next_slot_ / kCycleScale;
     }
   }
+  for (; !starting_.empty() && starting_.front().start < end; starting_.pop_front()) {
+    const Starting& next = starting_.front();
+    --starting_on_[next.sm];
+    if (blocked_ != kNone) blocked_ = kNone;  // room beside it can be judged again
+    hooks_.start(next.sm, next.launch, next.cta, next.start);
+  }
 }
 
 Cycle Dispatcher::NextEvent(Cycle now) const {
+  const Cycle start = starting_.empty() ? kNever : std::max(now, starting_.front().start);
+  return std::min(start, NextDispatch(now));
+}
+
+Cycle Dispatcher::NextDispatch(Cycle now) const {
   const Cycle at = std::max(now, next_slot_ / kCycleScale);
   const Launch* head = HeadAt(at);
   if (head == nullptr) return EarliestFrom(at);

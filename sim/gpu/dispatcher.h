@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <vector>
 
@@ -25,7 +26,7 @@ class Dispatcher {
  public:
   // The SMs, as the dispatcher needs them.
   struct Hooks {
-    std::function<bool(uint32_t sm, uint32_t launch)> can_host;
+    std::function<bool(uint32_t sm, uint32_t launch)> can_host;  // one more, beside what has started
     std::function<void(uint32_t sm, uint32_t launch, Dim3 cta, Cycle at)> start;
   };
 
@@ -37,10 +38,10 @@ class Dispatcher {
   void Finished(uint32_t sm, uint32_t launch, Cycle at);
   void Remove(uint32_t launch);  // all of its CTAs have gone out
 
-  // Dispatches what can be in [begin, end).
+  // Dispatches what can be in [begin, end), and starts what was dispatched launch.cta_launch_latency_cycles before.
   void Run(Cycle begin, Cycle end);
 
-  // The next cycle, at or after `now`, at which a CTA could go out; ~0 when only a CTA's end can change that.
+  // The next cycle, at or after `now`, at which a CTA could go out or starts; ~0 when only a CTA's end can change that.
   Cycle NextEvent(Cycle now) const;
 
   // Launches with CTAs that wait for room, for the deadlock report.
@@ -65,6 +66,15 @@ class Dispatcher {
     bool operator>(const Ended& other) const { return heard > other.heard; }
   };
 
+  struct Starting {
+    Cycle start = 0;
+    uint32_t sm = 0;
+    uint32_t launch = 0;
+    Dim3 cta;
+  };
+
+  bool HasRoom(const Launch& launch, uint32_t sm) const;
+  Cycle NextDispatch(Cycle now) const;
   Launch* Find(uint32_t launch);
   const Launch* HeadAt(Cycle at) const;  // the first in the queue that may go out at `at`
   Cycle EarliestFrom(Cycle after) const;
@@ -77,13 +87,16 @@ class Dispatcher {
 
   Hooks hooks_;
   Cycle hearing_cycles_;
+  Cycle launch_latency_;
   uint64_t interval_;         // scaled
   uint64_t next_slot_ = 0;    // scaled
   uint32_t blocked_ = kNone;  // a launch that found no SM, and no CTA's end has been heard since
   std::vector<uint32_t> order_;
-  std::vector<uint32_t> warps_;   // resident, by SM
-  std::vector<Launch> launches_;  // in order
-  std::vector<Ended> ended_;      // a heap, earliest heard first
+  std::vector<uint32_t> warps_;        // resident, by SM
+  std::vector<Launch> launches_;       // in order
+  std::deque<Starting> starting_;      // dispatched, not yet on their SM; in order
+  std::vector<uint32_t> starting_on_;  // how many, by SM
+  std::vector<Ended> ended_;           // a heap, earliest heard first
 };
 
 }  // namespace heddle::gpu

@@ -40,8 +40,8 @@ struct Gpu::State {
   void StartDue(Cycle end);
   void Start(uint32_t launch, Cycle at);
   void ApplyCachePolicy();
-  void EndDue(Cycle end);
-  void End(RunningLaunch* launch, Cycle at);
+  void EndDue(Cycle begin, Cycle end);
+  void End(RunningLaunch* launch, Cycle at, Cycle charge_until);
   Cycle EndOf(const RunningLaunch& launch) const;       // of the kernel
   Cycle HeardEndOf(const RunningLaunch& launch) const;  // when what follows may start
   void RunSms(Cycle begin, Cycle end);
@@ -161,7 +161,7 @@ Result<std::vector<stats::LaunchStats>> Gpu::State::Run(std::span<const LaunchRe
     }
     const Cycle begin = std::max(now, event);
     const Cycle end = begin + window;
-    EndDue(end);
+    EndDue(begin, end);
     StartDue(end);
     dispatcher.Run(begin, end);
     RunSms(begin, end);
@@ -236,21 +236,22 @@ Cycle Gpu::State::HeardEndOf(const RunningLaunch& launch) const {
   return std::max(EndOf(launch), launch.last_finish + hearing);
 }
 
-void Gpu::State::EndDue(Cycle end) {
+void Gpu::State::EndDue(Cycle begin, Cycle end) {
   for (size_t i = 0; i < running.size();) {
     RunningLaunch* launch = running[i].get();
     if (!launch->AllFinished() || HeardEndOf(*launch) >= end) {
       ++i;
       continue;
     }
-    End(launch, HeardEndOf(*launch));
+    // Beside others, slots are charged up to what all SMs have reached.
+    End(launch, HeardEndOf(*launch), running.size() > 1 ? begin : HeardEndOf(*launch));
     running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
 
-void Gpu::State::End(RunningLaunch* launch, Cycle at) {
+void Gpu::State::End(RunningLaunch* launch, Cycle at, Cycle charge_until) {
   const Cycle end = EndOf(*launch);
-  launch->Close(&sms, at);
+  launch->Close(&sms, charge_until);
   stats::LaunchStats& result = results[launch->index];
   result = launch->Assemble();
   memory.TakeCounters(launch->statistics, &result.counters);

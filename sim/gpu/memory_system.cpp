@@ -33,6 +33,7 @@ uint64_t OrderKey(const MemoryRequest& request) { return request.cycle << 16 | r
 MemorySystem::MemorySystem(const config::Gpu& gpu, uint64_t placement_seed)
     : crossbar_(gpu),
       map_(gpu, placement_seed),
+      geometry_(gpu),
       tlb_(gpu.tlb.l3),
       page_shift_(map_.page_shift()),
       sm_miss_cycles_(gpu.tlb.l1.miss_latency_cycles),
@@ -220,6 +221,7 @@ void MemorySystem::Send(uint32_t g, Cycle begin) {
     SliceRequest to_slice;
     to_slice.request = request;
     to_slice.location = map_.Locate(map_.PhysicalLine(request->line_address));
+    to_slice.place = geometry_.PlaceOf(to_slice.location.index, to_slice.location.home);
     to_slice.partition = static_cast<uint16_t>(crossbar_.PartitionOf(request->sm));
     to_slice.statistics = StatisticsOf(*request);
     to_slice.arrival = crossbar_.Request(request->sm, gpc.translated[i], request->payload_bytes);
@@ -254,6 +256,7 @@ void MemorySystem::ServeGroup(uint32_t number, Cycle begin) {
       *first = heads[--active];
     } else {
       first->key = OrderKey(*first->next->request);
+      if (first->next + 1 != first->end) group.slices.Prefetch(first->next[1]);
     }
   }
 }

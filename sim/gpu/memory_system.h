@@ -91,6 +91,7 @@ class MemorySystem {
   engine::Workers alone_{1};
   interconnect::Crossbar crossbar_;
   memory::AddressMap map_;
+  memory::L2Geometry geometry_;
   memory::Tlb tlb_;
   uint32_t page_shift_;
   Cycle sm_miss_cycles_;   // that hits the GPC's

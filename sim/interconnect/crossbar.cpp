@@ -2,20 +2,15 @@
 
 #include <fmt/core.h>
 
-#include <bit>
-#include <cmath>
+#include <algorithm>
 
 #include "sim/base/check.h"
-#include "sim/memory/memory_request.h"
 
 namespace heddle::interconnect {
 namespace {
 
-// Buckets about as long as a line takes, so that a reservation touches one or two.
-uint32_t BucketCycles(double bytes_per_cycle) {
-  const double line = memory::kLineBytes / bytes_per_cycle;
-  return std::bit_ceil(static_cast<uint32_t>(std::min(64.0, std::ceil(line))));
-}
+// Long enough that a port's calendar stays small when DRAM is slow; what asks in order is served exactly anyway.
+constexpr uint32_t kBucketCycles = 16;
 
 }  // namespace
 
@@ -24,7 +19,7 @@ Crossbar::Crossbar(const config::Gpu& gpu) {
   calendars_.reserve(network_.link_count());
   for (LinkId link = 0; link < network_.link_count(); ++link) {
     const double rate = network_.link(link).bytes_per_cycle;
-    calendars_.emplace_back(rate > 0 ? rate : 1, rate > 0 ? BucketCycles(rate) : 1);
+    calendars_.emplace_back(rate > 0 ? rate : 1, kBucketCycles);
   }
   BuildPaths();
 }

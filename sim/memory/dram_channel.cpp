@@ -27,7 +27,7 @@ DramChannel::DramChannel(const config::Gpu& gpu, uint32_t index)
       burst_bytes_(std::max(gpu.dram.burst_bytes, kSectorBytes)),
       request_cycles_(Cycles(gpu, gpu.dram.latency_ns) / 2),
       reply_cycles_(Cycles(gpu, gpu.dram.latency_ns) - request_cycles_),
-      open_cycles_(Cycles(gpu, gpu.dram.trp_ns + gpu.dram.trcd_ns)),
+      open_cycles_(Cycles(gpu, gpu.dram.trcd_ns)),
       row_cycle_(std::max(1U, Cycles(gpu, gpu.dram.tras_ns + gpu.dram.trp_ns))),
       batch_sectors_(gpu.dram.write_batch_sectors),
       turnaround_bytes_(static_cast<uint32_t>(

@@ -39,7 +39,7 @@ class DramChannel {
     Cycle closed = 0;  // the next activation of the bank starts
   };
   struct Bank {
-    explicit Bank(double per_cycle) : busy(per_cycle, 16) {}
+    explicit Bank(double per_cycle) : busy(per_cycle, 64) {}
     engine::Calendar busy;
     std::array<OpenRow, 4> rows;  // the latest first
   };
@@ -53,8 +53,8 @@ class DramChannel {
   uint32_t burst_bytes_;
   uint32_t request_cycles_;  // slice to channel
   uint32_t reply_cycles_;    // channel to slice
-  uint32_t open_cycles_;     // precharge and activate
-  uint32_t row_cycle_;       // activation to activation
+  uint32_t open_cycles_;     // activation to column
+  uint32_t row_cycle_;       // activation to activation of a bank: the precharge lies within
   uint32_t batch_sectors_;
   uint32_t turnaround_bytes_;  // what the bus could have moved in a turn-around
   uint64_t refresh_interval_;

@@ -30,16 +30,27 @@ uint32_t Candidates(const config::L2& l2) {
 
 }  // namespace
 
+L2Geometry::L2Geometry(const config::Gpu& gpu)
+    : partitions_(gpu.l2.partitions),
+      lines_(LinesPerSlice(gpu.l2)),
+      by_sets_(std::max(1U, lines_ / gpu.l2.ways)) {}
+
+LineKey L2Geometry::KeyOf(const Place& place) const {
+  const uint64_t round = (place.tag - 1) / partitions_;
+  const uint64_t shift = Shift(round);
+  const uint64_t in_round = place.set >= shift ? place.set - shift : place.set + sets() - shift;
+  return {round * sets() + in_round, (place.tag - 1) % partitions_};
+}
+
 L2Slice::L2Slice(const config::Gpu& gpu, uint64_t seed)
-    : ways_(gpu.l2.ways),
-      partitions_(gpu.l2.partitions),
+    : geometry_(gpu),
+      ways_(gpu.l2.ways),
       insert_position_(InsertPosition(gpu.l2)),
       candidates_(Candidates(gpu.l2)),
       dirty_limit_(std::max(1U, static_cast<uint32_t>(LinesPerSlice(gpu.l2) * gpu.l2.dirty_limit_fraction))),
       seed_(MixBits(seed + 1)),
       random_(seed_),
-      by_sets_(std::max(1U, LinesPerSlice(gpu.l2) / gpu.l2.ways)),
-      sets_(by_sets_.divisor()),
+      sets_(geometry_.sets()),
       dirty_ring_(std::bit_ceil(sets_.size() * ways_)) {
   HEDDLE_CHECK(ways_ >= 1 && ways_ <= kMaxL2Ways, "gpu.l2", 0, "l2.ways is more than the model holds");
   Reset();
@@ -53,25 +64,7 @@ void L2Slice::Reset() {
   dirty_head_ = dirty_tail_ = 0;
 }
 
-// Sets, too, are dealt by permutation: every run of as many lines of a slice as it has sets visits each set
-// once.
-L2Slice::Place L2Slice::PlaceOf(const LineKey& key) const {
-  const uint64_t round = by_sets_.Divide(key.index);
-  uint64_t set = key.index - round * by_sets_.divisor();
-  set += ((MixBits(round) & 0xffffffff) * by_sets_.divisor()) >> 32;
-  if (set >= by_sets_.divisor()) set -= by_sets_.divisor();
-  return {set, static_cast<uint32_t>(round * partitions_ + key.home + 1)};
-}
-
-LineKey L2Slice::KeyOf(uint64_t set, uint32_t tag) const {
-  const uint64_t round = (tag - 1) / partitions_;
-  const uint64_t offset = ((MixBits(round) & 0xffffffff) * by_sets_.divisor()) >> 32;
-  const uint64_t in_round = set >= offset ? set - offset : set + by_sets_.divisor() - offset;
-  return {round * by_sets_.divisor() + in_round, (tag - 1) % partitions_};
-}
-
-Way L2Slice::Find(const LineKey& key) {
-  const Place place = PlaceOf(key);
+Way L2Slice::Find(const Place& place) {
   L2Set& set = sets_[place.set];
   uint32_t match = 0;  // one bit a way, so that the loop is vectorised
   for (uint32_t way = 0; way < kMaxL2Ways; ++way)
@@ -110,10 +103,10 @@ uint32_t L2Slice::ChooseVictim(const L2Set& set) {
   return (set.order >> (4 * (ways_ - 1 - skip))) & 0xf;
 }
 
-Dirt L2Slice::TakeDirt(L2Set* set, uint64_t set_index, uint32_t way) {
+Dirt L2Slice::TakeDirt(L2Set* set, uint32_t set_index, uint32_t way) {
   Dirt dirt;
   if (set->dirty[way] == 0) return dirt;
-  dirt.key = KeyOf(set_index, set->tag[way]);
+  dirt.key = geometry_.KeyOf({set_index, set->tag[way]});
   dirt.complete = set->dirty[way] & set->valid[way];
   dirt.partial = set->dirty[way] & static_cast<uint8_t>(~set->valid[way]);
   set->dirty[way] = 0;
@@ -121,8 +114,7 @@ Dirt L2Slice::TakeDirt(L2Set* set, uint64_t set_index, uint32_t way) {
   return dirt;
 }
 
-Way L2Slice::Allocate(const LineKey& key, Dirt* dirt) {
-  const Place place = PlaceOf(key);
+Way L2Slice::Allocate(const Place& place, Dirt* dirt) {
   L2Set& set = sets_[place.set];
   const uint32_t way = ChooseVictim(set);
   *dirt = TakeDirt(&set, place.set, way);
@@ -141,11 +133,10 @@ void L2Slice::Drop(const Way& way) {
   MoveInOrder(way.set, way.way, ways_ - 1);
 }
 
-void L2Slice::MarkDirty(const Way& way, const LineKey& key, uint8_t sectors) {
+void L2Slice::MarkDirty(const Way& way, const Place& place, uint8_t sectors) {
   if (way.dirty() == 0) {
     ++dirty_lines_;
     if (((way.set->queued >> way.way) & 1) == 0) {
-      const Place place = PlaceOf(key);
       way.set->queued = static_cast<uint16_t>(way.set->queued | 1U << way.way);
       dirty_ring_[dirty_tail_++ & (dirty_ring_.size() - 1)] = {static_cast<uint32_t>(place.set), way.way,
                                                                place.tag};
@@ -182,13 +173,13 @@ void L2Slice::FillWithForeignLines() {
   Reset();
   // Lines of the highest rounds: no kernel's buffer lies there.
   const uint64_t rounds = ways_;
-  const uint64_t last_round = ((uint64_t{1} << 31) / partitions_ - 1);
-  for (uint64_t i = 0; i < rounds * sets(); ++i) {
-    const LineKey key{(last_round - rounds) * sets() + i, 0};
+  const uint64_t last_round = uint64_t{1} << 27;
+  for (uint64_t i = 0; i < rounds * geometry_.sets(); ++i) {
+    const Place place = geometry_.PlaceOf((last_round - rounds) * geometry_.sets() + i, 0);
     Dirt none;
-    const Way way = Allocate(key, &none);
+    const Way way = Allocate(place, &none);
     way.valid() = 0xf;
-    MarkDirty(way, key, 0xf);
+    MarkDirty(way, place, 0xf);
     CleanOldest(&none);
   }
 }

@@ -34,6 +34,33 @@ struct LineKey {
   bool operator==(const LineKey&) const = default;
 };
 
+// Where a line lies in its slice; the same in the slices of every partition.
+struct Place {
+  uint32_t set = 0;
+  uint32_t tag = 0;
+};
+
+// Lines to sets, by permutation: every run of as many lines of a slice as it has sets visits each set once.
+class L2Geometry {
+ public:
+  explicit L2Geometry(const config::Gpu& gpu);
+  Place PlaceOf(uint64_t index, uint32_t home) const {
+    const uint64_t round = by_sets_.Divide(index);
+    uint64_t set = index - round * by_sets_.divisor() + Shift(round);
+    if (set >= by_sets_.divisor()) set -= by_sets_.divisor();
+    return {static_cast<uint32_t>(set), static_cast<uint32_t>(round * partitions_ + home + 1)};
+  }
+  LineKey KeyOf(const Place& place) const;
+  uint32_t sets() const { return by_sets_.divisor(); }
+  uint32_t lines() const { return lines_; }
+
+ private:
+  uint64_t Shift(uint64_t round) const { return ((MixBits(round) & 0xffffffff) * by_sets_.divisor()) >> 32; }
+  uint32_t partitions_;
+  uint32_t lines_;
+  FastDivider by_sets_;
+};
+
 struct Way {
   L2Set* set = nullptr;
   uint32_t way = 0;
@@ -58,16 +85,16 @@ class L2Slice {
   L2Slice(const config::Gpu& gpu, uint64_t seed);
 
   // The line's way, or set == nullptr. Does not touch the replacement order.
-  Way Find(const LineKey& key);
+  Way Find(const Place& place);
   void Touch(const Way& way);
 
   // Makes room for a line that is not there and enters it without sectors. `dirt`: what left.
-  Way Allocate(const LineKey& key, Dirt* dirt);
+  Way Allocate(const Place& place, Dirt* dirt);
 
   // The line leaves without being written back.
   void Drop(const Way& way);
 
-  void MarkDirty(const Way& way, const LineKey& key, uint8_t sectors);
+  void MarkDirty(const Way& way, const Place& place, uint8_t sectors);
 
   // When more lines are dirty than the limit allows: cleans the one that has been dirty for longest.
   bool CleanOldest(Dirt* dirt);
@@ -77,28 +104,27 @@ class L2Slice {
   // As if another buffer, never used again, had been written through: full, dirty up to the limit.
   void FillWithForeignLines();
 
-  uint32_t sets() const { return by_sets_.divisor(); }
+  // Loads the set's memory ahead of its use.
+  void Prefetch(const Place& place) const {
+    const char* set = reinterpret_cast<const char*>(&sets_[place.set]);
+    for (size_t line = 0; line < sizeof(L2Set); line += 64) __builtin_prefetch(set + line, 1);
+  }
+
+  const L2Geometry& geometry() const { return geometry_; }
 
  private:
-  struct Place {
-    uint64_t set = 0;
-    uint32_t tag = 0;
-  };
-  Place PlaceOf(const LineKey& key) const;
-  LineKey KeyOf(uint64_t set, uint32_t tag) const;
   uint32_t ChooseVictim(const L2Set& set);
   void MoveInOrder(L2Set* set, uint32_t way, uint32_t position);
-  Dirt TakeDirt(L2Set* set, uint64_t set_index, uint32_t way);
+  Dirt TakeDirt(L2Set* set, uint32_t set_index, uint32_t way);
 
+  L2Geometry geometry_;
   uint32_t ways_;
-  uint32_t partitions_;
   uint32_t insert_position_;  // in the order, 0: most recently used
   uint32_t candidates_;       // a victim is one of that many least recently used
   uint32_t dirty_limit_;      // lines
   uint32_t dirty_lines_ = 0;
   uint64_t seed_;
   uint64_t random_;
-  FastDivider by_sets_;
   std::vector<L2Set> sets_;
   // Lines in the order in which they became dirty: a ring with at most one entry a way. An entry outlives its
   // line.

@@ -58,9 +58,9 @@ uint32_t AtomicOperations(const MemoryRequest& request) {
 
 SliceGroup::Slice::Slice(const config::Gpu& gpu, uint64_t seed)
     : lines(gpu, seed),
-      data(gpu.l2.slice_bytes_per_cycle, 4),
-      atomics(1 / gpu.l2.atomic_interval_cycles, 4),
-      inbound(gpu.interconnect.partition_bytes_per_cycle * gpu.l2.partitions / gpu.l2.slices, 4) {}
+      data(gpu.l2.slice_bytes_per_cycle, 16),
+      atomics(1 / gpu.l2.atomic_interval_cycles, 16),
+      inbound(gpu.interconnect.partition_bytes_per_cycle * gpu.l2.partitions / gpu.l2.slices, 16) {}
 
 SliceGroup::SliceGroup(const config::Gpu& gpu, uint32_t id)
     : partitions_(gpu.l2.partitions),
@@ -93,7 +93,7 @@ Cycle SliceGroup::Serve(const SliceRequest& request, stats::Counters* counters) 
   Cycle moved = 0;
   switch (what.kind) {
     case RequestKind::kRead:
-      moved = ReadHome(where, what.sector_mask, arrival, counters);
+      moved = ReadHome(request, what.sector_mask, arrival, counters);
       break;
     case RequestKind::kWrite:
       moved = WriteHome(request, arrival, counters);
@@ -115,7 +115,7 @@ Cycle SliceGroup::ReadNear(const SliceRequest& request, stats::Counters* counter
   const Location& where = request.location;
   const uint8_t wanted = request.request->sector_mask;
   const Cycle arrival = request.arrival;
-  if (where.home == request.partition) return ReadHome(where, wanted, arrival, counters) + hit_latency_;
+  if (where.home == request.partition) return ReadHome(request, wanted, arrival, counters) + hit_latency_;
 
   Slice& near = At(request.partition, where.slice);
   Cycle ready = arrival;
@@ -124,7 +124,7 @@ Cycle SliceGroup::ReadNear(const SliceRequest& request, stats::Counters* counter
   if (replicate_far_) {
     counters->lts_lookups_sector += Sectors(wanted);
     counters->lts_t_bytes += Bytes(wanted);
-    way = near.lines.Find({where.index, where.home});
+    way = near.lines.Find(request.place);
     if (way.set != nullptr) {
       near.lines.Touch(way);
       missing = wanted & static_cast<uint8_t>(~way.valid());
@@ -134,13 +134,13 @@ Cycle SliceGroup::ReadNear(const SliceRequest& request, stats::Counters* counter
   }
   if (missing == 0) return Move(&near.data, ready, Bytes(wanted)) + hit_latency_;
 
-  const Cycle at_home = ReadHome(where, missing, arrival + link_there_, counters);
+  const Cycle at_home = ReadHome(request, missing, arrival + link_there_, counters);
   const Cycle back = Move(&near.inbound, at_home, Bytes(missing)) + link_back_;
   counters->lts_fabric_bytes += Bytes(missing);
   if (!replicate_far_) return back + hit_latency_;
   if (way.set == nullptr) {
     Dirt dirt;
-    way = near.lines.Allocate({where.index, where.home}, &dirt);
+    way = near.lines.Allocate(request.place, &dirt);
     WriteBack(dirt, where.slice, arrival, counters);
   }
   way.valid() |= missing;
@@ -150,9 +150,11 @@ Cycle SliceGroup::ReadNear(const SliceRequest& request, stats::Counters* counter
   return Move(&near.data, std::max(ready, back), Bytes(wanted)) + hit_latency_;
 }
 
-Cycle SliceGroup::ReadHome(const Location& where, uint8_t sectors, Cycle arrival, stats::Counters* counters) {
+Cycle SliceGroup::ReadHome(const SliceRequest& request, uint8_t sectors, Cycle arrival,
+                           stats::Counters* counters) {
+  const Location& where = request.location;
   Slice& home = At(where.home, where.slice);
-  const Way way = FindOrAllocateHome(where, arrival, counters);
+  const Way way = FindOrAllocateHome(request, arrival, counters);
   counters->lts_lookups_sector += Sectors(sectors);
   counters->lts_t_bytes += Bytes(sectors);
   counters->lts_hits_sector += Sectors(sectors & way.valid());
@@ -163,13 +165,13 @@ Cycle SliceGroup::WriteHome(const SliceRequest& request, Cycle arrival, stats::C
   const Location& where = request.location;
   const uint8_t sectors = request.request->sector_mask;
   Slice& home = At(where.home, where.slice);
-  const Way way = FindOrAllocateHome(where, arrival, counters);
+  const Way way = FindOrAllocateHome(request, arrival, counters);
   counters->lts_lookups_sector += Sectors(sectors);
   counters->lts_hits_sector += Sectors(sectors);  // a write needs nothing from DRAM
   counters->lts_t_bytes += Bytes(sectors);
   RecordWrite(way, sectors, request.request->payload_bytes);
-  home.lines.MarkDirty(way, {where.index, where.home}, sectors);
-  DropReplicas(where);
+  home.lines.MarkDirty(way, request.place, sectors);
+  DropReplicas(request);
   LimitDirty(&home, where.slice, arrival, counters);
   return Move(&home.data, arrival, Bytes(sectors));
 }
@@ -178,28 +180,28 @@ Cycle SliceGroup::AtomicHome(const SliceRequest& request, Cycle arrival, stats::
   const Location& where = request.location;
   const uint8_t sectors = request.request->sector_mask;
   Slice& home = At(where.home, where.slice);
-  const Way way = FindOrAllocateHome(where, arrival, counters);
+  const Way way = FindOrAllocateHome(request, arrival, counters);
   counters->lts_lookups_sector += Sectors(sectors);
   counters->lts_t_bytes += Bytes(sectors);
   ++counters->lts_atomics;
   counters->lts_hits_sector += Sectors(sectors & way.valid());
   const Cycle data = Fetch(where, way, sectors, arrival, counters);
-  home.lines.MarkDirty(way, {where.index, where.home}, sectors);
-  DropReplicas(where);
+  home.lines.MarkDirty(way, request.place, sectors);
+  DropReplicas(request);
   LimitDirty(&home, where.slice, arrival, counters);
   return Move(&home.atomics, data, AtomicOperations(*request.request));
 }
 
-Way SliceGroup::FindOrAllocateHome(const Location& where, Cycle at, stats::Counters* counters) {
+Way SliceGroup::FindOrAllocateHome(const SliceRequest& request, Cycle at, stats::Counters* counters) {
+  const Location& where = request.location;
   L2Slice& lines = At(where.home, where.slice).lines;
-  const LineKey key{where.index, where.home};
-  Way way = lines.Find(key);
+  Way way = lines.Find(request.place);
   if (way.set != nullptr) {
     lines.Touch(way);
     return way;
   }
   Dirt dirt;
-  way = lines.Allocate(key, &dirt);
+  way = lines.Allocate(request.place, &dirt);
   WriteBack(dirt, where.slice, at, counters);
   return way;
 }
@@ -221,12 +223,13 @@ Cycle SliceGroup::Fetch(const Location& where, const Way& way, uint8_t sectors, 
   return std::max(ready, filled);
 }
 
-void SliceGroup::DropReplicas(const Location& location) {
+void SliceGroup::DropReplicas(const SliceRequest& request) {
+  const Location& location = request.location;
   if (!replicate_far_) return;
   for (uint32_t partition = 0; partition < partitions_; ++partition) {
     if (partition == location.home) continue;
     L2Slice& lines = At(partition, location.slice).lines;
-    const Way way = lines.Find({location.index, location.home});
+    const Way way = lines.Find(request.place);
     if (way.set != nullptr) lines.Drop(way);
   }
 }

@@ -28,6 +28,7 @@ namespace heddle::memory {
 struct SliceRequest {
   MemoryRequest* request = nullptr;
   Location location;
+  Place place;              // of the line in its slice
   uint16_t partition = 0;   // of the SM
   uint16_t statistics = 0;  // which of the caller's counters it goes to
   Cycle arrival = 0;        // at the slice of that partition
@@ -40,6 +41,14 @@ class SliceGroup {
   // Returns the cycle at which the reply can leave the slice of the requester's partition; performs what the
   // slice must perform. Not before arrival + l2.hit_latency_cycles.
   Cycle Serve(const SliceRequest& request, stats::Counters* counters);
+
+  // Loads what Serve will look at.
+  void Prefetch(const SliceRequest& request) const {
+    slices_[request.partition * slices_per_partition_ + request.location.slice].lines.Prefetch(request.place);
+    if (request.location.home != request.partition)
+      slices_[request.location.home * slices_per_partition_ + request.location.slice].lines.Prefetch(
+          request.place);
+  }
 
   // No later request arrives before `cycle`.
   void AdvanceTo(Cycle cycle);
@@ -61,13 +70,13 @@ class SliceGroup {
   Slice& At(uint32_t partition, uint32_t slice) { return slices_[partition * slices_per_partition_ + slice]; }
   Cycle ReadNear(const SliceRequest& request, stats::Counters* counters);
   // These return the cycle in which the last byte moves in the home slice; the hit latency is not in it.
-  Cycle ReadHome(const Location& where, uint8_t sectors, Cycle arrival, stats::Counters* counters);
+  Cycle ReadHome(const SliceRequest& request, uint8_t sectors, Cycle arrival, stats::Counters* counters);
   Cycle WriteHome(const SliceRequest& request, Cycle arrival, stats::Counters* counters);
   Cycle AtomicHome(const SliceRequest& request, Cycle arrival, stats::Counters* counters);
-  Way FindOrAllocateHome(const Location& where, Cycle at, stats::Counters* counters);
+  Way FindOrAllocateHome(const SliceRequest& request, Cycle at, stats::Counters* counters);
   // Makes the sectors of a home line valid; returns when they are.
   Cycle Fetch(const Location& where, const Way& way, uint8_t sectors, Cycle at, stats::Counters* counters);
-  void DropReplicas(const Location& location);
+  void DropReplicas(const SliceRequest& request);
   void LimitDirty(Slice* slice, uint32_t slice_number, Cycle at, stats::Counters* counters);
   void WriteBack(const Dirt& dirt, uint32_t slice_number, Cycle at, stats::Counters* counters);
   DramChannel& ChannelOf(uint32_t home, uint32_t slice, uint64_t index, uint64_t* line);

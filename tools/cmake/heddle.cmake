@@ -82,3 +82,21 @@ function(heddle_test name)
   gtest_discover_tests(${name} TEST_PREFIX "${ARG_TIER}." DISCOVERY_MODE PRE_TEST
     PROPERTIES LABELS "${ARG_TIER}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENV}")
 endfunction()
+
+# heddle_fuzzer(NAME SOURCES file... LIBS dep... [SEEDS folder...])
+# A libFuzzer target (preset `fuzz`, clang only) and a ctest test with the label `fuzz` that runs it for
+# HEDDLE_FUZZ_SECONDS. What it finds is kept in the build tree beside it.
+set(HEDDLE_FUZZ_SECONDS 60 CACHE STRING "How long each fuzzer runs in ctest")
+function(heddle_fuzzer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS;SEEDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE heddle_options heddle_warnings ${ARG_LIBS})
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set(corpus "${CMAKE_CURRENT_BINARY_DIR}/${name}_corpus")
+  file(MAKE_DIRECTORY "${corpus}")
+  math(EXPR timeout "${HEDDLE_FUZZ_SECONDS} + 60")
+  add_test(NAME fuzz.${name} COMMAND ${name} -max_total_time=${HEDDLE_FUZZ_SECONDS} -max_len=32768 -timeout=10
+    -rss_limit_mb=2048 -print_final_stats=1 "${corpus}" ${ARG_SEEDS} WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT ${timeout})
+endfunction()

@@ -1,4 +1,4 @@
-// `heddle trace build|info|dump|extract`: making traces from launch descriptions, and looking into them.
+// `heddle trace build|info|dump|verify|extract`: making traces from launch descriptions, and looking into them.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -9,6 +9,7 @@
 #include "frontend/trace/htrace.h"
 #include "tools/heddle/commands.h"
 #include "tools/heddle/table.h"
+#include "tools/heddle/trace_verify.h"
 #include "tools/toolchain/toolchain.h"
 
 namespace heddle::tools {
@@ -234,6 +235,12 @@ Command TraceCommand() {
                NoOptions,
                "TRACE",
                [](const po::variables_map& v, Arguments p) { return Finish(Dump(v, p)); },
+               {}},
+              {"verify",
+               "run the launches in the emulator and check their output",
+               VerifyOptions,
+               "TRACE...",
+               RunVerify,
                {}},
               {"extract",
                "write cubins, SASS and parameters to a folder",

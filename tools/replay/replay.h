@@ -51,7 +51,8 @@ class Replay {
   // one gave the stream of full execution on sampled CTAs).
   std::string execution(uint32_t launch) const;
 
-  // The same as what it is, for runs without a timing model and for checks of the output.
+  // The same as what it is, for runs without a timing model and for checks of the output: nobody has to publish
+  // stores.
   Result<emulator::EmulatedLaunch*> PrepareEmulated(uint32_t launch);
   emulator::DeviceMemory& memory();
 
@@ -61,6 +62,7 @@ class Replay {
  private:
   struct State;
   explicit Replay(std::unique_ptr<State> state);
+  Result<emulator::EmulatedLaunch*> Make(uint32_t launch, bool immediate_stores);
   std::unique_ptr<State> state_;
 };
 

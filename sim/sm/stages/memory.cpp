@@ -123,6 +123,7 @@ void Sm::Machine::IssueGlobal(uint32_t id, SubCore& sub_core, const InstructionT
   ReleaseSources(id, timing, at + late + timing.source_release_cycles);
 
   const Cycle sent = at + late + config.l1.miss_latency_cycles;
+  port.CountFor(warp.launch);
   if (!ReturnsData(access.kind) && !is_copy) {
     SendStores(id, sent);
     Result(id, timing, at + late + timing.source_release_cycles);

@@ -27,6 +27,7 @@ class RequestPort {
     request.kind = kind;
     request.sector_mask = sectors;
     request.sm = sm_;
+    request.launch = launch_;
     request.sequence = static_cast<uint32_t>(outbox_.size() - 1);
     request.tag = static_cast<uint32_t>(who) << 28 | index;
     return request;
@@ -38,10 +39,14 @@ class RequestPort {
   static Kind KindOf(const memory::MemoryRequest& request) { return static_cast<Kind>(request.tag >> 28); }
   static uint32_t IndexOf(const memory::MemoryRequest& request) { return request.tag & 0x0fffffff; }
 
+  // What is sent from now on is counted for this launch.
+  void CountFor(uint32_t launch) { launch_ = launch; }
+
   memory::Outbox& outbox() { return outbox_; }
 
  private:
   uint32_t sm_;
+  uint32_t launch_ = 0;
   memory::Outbox outbox_;
 };
 

@@ -1,0 +1,27 @@
+// Runs a trace's launches in the emulator, computing everything, and checks the output.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "frontend/trace/check.h"
+#include "frontend/trace/trace.h"
+#include "sim/base/result.h"
+#include "sim/config/gpu_description.h"
+#include "sim/isa/warp_stream.h"
+
+namespace heddle::replay {
+
+struct Verification {
+  trace::CheckReport check;
+  uint64_t warp_instructions = 0;
+  std::vector<isa::StreamIssue> issues;  // of all launches, in their order
+
+  bool verified() const { return check.passed(); }
+};
+
+// Errors: what Replay::Open and RunCheck refuse, a deadlock, an instruction that cannot be executed.
+Result<Verification> Verify(const trace::Trace& trace, const config::Gpu& gpu, const trace::Symbols& defines);
+
+}  // namespace heddle::replay
