@@ -10,7 +10,7 @@ namespace heddle::emulator {
 EmulatedWarps::EmulatedWarps(EmulatedLaunch& launch, uint32_t sm, std::shared_ptr<IssueLog> issues)
     : launch_(launch), sm_(sm), warps_per_cta_(launch.shape().WarpsPerCta()), issues_(std::move(issues)) {
   port_.device = &launch.memory();
-  port_.stores = &launch.memory().PortOfSm(sm);
+  port_.stores = launch.description().immediate_stores ? nullptr : &launch.memory().PortOfSm(sm);
   const auto& slice = launch.description().slice;
   port_.skips_data =
       launch.description().mode == Mode::kSkeleton && slice != nullptr && slice->kind != SliceKind::kFull;

@@ -48,6 +48,9 @@ struct LaunchDescription {
   std::shared_ptr<const Slice> slice;  // what skeleton mode executes (slice.h); null in full mode
   // The kernel lowered before, by an earlier launch with the same mode; may be null.
   std::shared_ptr<const Program> program;
+  // Stores are visible to everyone at once instead of at PublishStores(): for runs without a timing model.
+  // RunFunctionally does so whatever this says.
+  bool immediate_stores = false;
 };
 
 class EmulatedLaunch final : public isa::LaunchProgram {
