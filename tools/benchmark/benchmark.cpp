@@ -22,7 +22,7 @@ namespace {
 struct Workload {
   std::string name;
   std::string trace;
-  trace::Symbols size;        // of the full benchmark
+  trace::Symbols size;        // what differs from the trace's own, which is the full benchmark
   trace::Symbols quick_size;  // of `tools/bench --quick`
   // Data of the whole grid are computed in full mode only where that takes seconds; elsewhere of so many first CTAs.
   uint64_t full_mode_ctas;
@@ -30,24 +30,12 @@ struct Workload {
 
 const std::vector<Workload>& Workloads() {
   static const std::vector<Workload> workloads = {
-      {"matmul_4096",
-       "gemm.sm_80.htrace",
-       {{"m", 4096}, {"n", 4096}, {"k", 4096}},
-       {{"m", 1024}, {"n", 2048}, {"k", 2048}},
-       64},
-      {"attention_4096x32",
-       "flash_attention.sm_80.htrace",
-       {{"q_length", 4096}, {"kv_length", 4096}, {"q_heads", 32}, {"kv_heads", 8}},
-       {{"q_length", 1024}, {"kv_length", 1024}, {"q_heads", 16}, {"kv_heads", 4}},
-       32},
-      {"rmsnorm_8192x8192",
-       "rms_norm.sm_80.htrace",
-       {{"rows", 8192}, {"hidden", 8192}},
-       {{"rows", 2048}, {"hidden", 8192}},
-       1024},
+      {"matmul_4096", "matmul.sm_80.htrace", {}, {{"m", 1024}, {"n", 2048}, {"k", 2048}}, 64},
+      {"attention_4096x32", "flash_attention.sm_80.htrace", {}, {{"length", 1024}, {"heads", 16}}, 32},
+      {"rmsnorm_8192x8192", "rms_norm.sm_80.htrace", {}, {{"rows", 2048}}, 1024},
       {"paged_decode_64",
        "paged_decode.sm_80.htrace",
-       {{"sequences", 64}, {"max_length", 4096}, {"min_length", 1024}},
+       {},
        {{"sequences", 16}, {"max_length", 1024}, {"min_length", 512}},
        32},
   };
@@ -70,8 +58,8 @@ struct Inputs {
 };
 
 Result<Inputs> Load(const Workload& workload) {
-  HEDDLE_ASSIGN_OR_RETURN(trace::Trace trace,
-                          trace::ReadTrace(fmt::format("{}/traces/{}", HEDDLE_SOURCE_DIR, workload.trace)));
+  HEDDLE_ASSIGN_OR_RETURN(trace::Trace trace, trace::ReadTrace(fmt::format(
+                                                  "{}/traces/bench/{}", HEDDLE_SOURCE_DIR, workload.trace)));
   HEDDLE_ASSIGN_OR_RETURN(config::Gpu gpu, config::LoadGpu("a100_sxm4_80gb"));
   return Inputs{std::move(trace), std::move(gpu)};
 }
