@@ -17,7 +17,7 @@ const std::string kHeddle = HEDDLE_BINARY_DIR "/tools/heddle/heddle ";
 const std::string kTraces = HEDDLE_SOURCE_DIR "/traces/";
 const std::string kGemm = kTraces + "gemm.sm_80.htrace";
 
-std::string Run(const std::string& arguments) { return kHeddle + "run " + arguments; }
+std::string HeddleRun(const std::string& arguments) { return kHeddle + "run " + arguments; }
 
 std::string Dump(const std::string& database) {
   const Outcome dump = Shell(kHeddle + "db dump --canonical " + database);
@@ -29,7 +29,7 @@ std::string Dump(const std::string& database) {
 TEST(Cli, RunPrintsATableAndKeepsADatabase) {
   const TemporaryFolder folder;
   const std::string db = folder / "a.db";
-  const Outcome run = Shell(Run(kGemm + " -a a100_sxm4_80gb -d m=256 -d n=256 -d k=256 --db " + db));
+  const Outcome run = Shell(HeddleRun(kGemm + " -a a100_sxm4_80gb -d m=256 -d n=256 -d k=256 --db " + db));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_NE(run.out.find("a100_sxm4_80gb"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("tensor%"), std::string::npos);
@@ -43,7 +43,7 @@ TEST(Cli, RunPrintsATableAndKeepsADatabase) {
 TEST(Cli, TheSameRunAgainDoesNothing) {
   const TemporaryFolder folder;
   const std::string db = folder / "a.db";
-  const std::string command = Run(kGemm + " -a a100_sxm4_80gb -d m=256 -d n=256 -d k=256 --db " + db);
+  const std::string command = HeddleRun(kGemm + " -a a100_sxm4_80gb -d m=256 -d n=256 -d k=256 --db " + db);
   ASSERT_EQ(Shell(command).exit_code, 0);
   const std::string before = Dump(db);
   ASSERT_EQ(Shell(command).exit_code, 0);
@@ -61,18 +61,18 @@ TEST(Cli, ErrorsHaveTheirCodeAPlaceAndLeaveNothingBehind) {
     std::string words;
   };
   const Case cases[] = {
-      {Run(kGemm + " --db " + db), 2, "arch"},
-      {Run("-a a100_sxm4_80gb --db " + db), 2, "no trace given"},
-      {Run(kGemm + " -a a100_sxm4_80gb --lanch 1 --db " + db), 2, "did you mean \"--launch\"?"},
-      {Run(kGemm + " -a a100_sxm4_80gb -l 3-1 --db " + db), 2, "ends before it starts"},
-      {Run(kGemm + " -a a100_sxm4_80gb -k '(' --db " + db), 2, "no regular expression"},
-      {Run(kGemm + " -a a100_smx4_80gb --db " + db), 3, "a100_sxm4_80gb"},
-      {Run(kGemm + " -a a100_sxm4_80gb -s sm.cuont=3 --db " + db), 3, "sm.cuont"},
-      {Run(kTraces + "nosuch.htrace -a a100_sxm4_80gb --db " + db), 4, "nosuch.htrace"},
-      {Run(HEDDLE_SOURCE_DIR "/README.md -a a100_sxm4_80gb --db " + db), 4, "README.md"},
-      {Run(kGemm + " -a a100_sxm4_80gb -d nosuch=1 --db " + db), 4, "nosuch"},
-      {Run(kGemm + " -a h100_sxm5 -d m=256 -d n=256 -d k=256 --db " + db), 4, "sm_80"},
-      {Run(kGemm + " -a a100_sxm4_80gb -d m=256 -d n=256 -d k=256 --max-cycles 100 --db " + db), 5, "100"},
+      {HeddleRun(kGemm + " --db " + db), 2, "arch"},
+      {HeddleRun("-a a100_sxm4_80gb --db " + db), 2, "no trace given"},
+      {HeddleRun(kGemm + " -a a100_sxm4_80gb --lanch 1 --db " + db), 2, "did you mean \"--launch\"?"},
+      {HeddleRun(kGemm + " -a a100_sxm4_80gb -l 3-1 --db " + db), 2, "ends before it starts"},
+      {HeddleRun(kGemm + " -a a100_sxm4_80gb -k '(' --db " + db), 2, "no regular expression"},
+      {HeddleRun(kGemm + " -a a100_smx4_80gb --db " + db), 3, "a100_sxm4_80gb"},
+      {HeddleRun(kGemm + " -a a100_sxm4_80gb -s sm.cuont=3 --db " + db), 3, "sm.cuont"},
+      {HeddleRun(kTraces + "nosuch.htrace -a a100_sxm4_80gb --db " + db), 4, "nosuch.htrace"},
+      {HeddleRun(HEDDLE_SOURCE_DIR "/README.md -a a100_sxm4_80gb --db " + db), 4, "README.md"},
+      {HeddleRun(kGemm + " -a a100_sxm4_80gb -d nosuch=1 --db " + db), 4, "nosuch"},
+      {HeddleRun(kGemm + " -a h100_sxm5 -d m=256 -d n=256 -d k=256 --db " + db), 4, "sm_80"},
+      {HeddleRun(kGemm + " -a a100_sxm4_80gb -d m=256 -d n=256 -d k=256 --max-cycles 100 --db " + db), 5, "100"},
       {kHeddle + "db show " + kGemm, 4, "not a heddle results database"},
       {kHeddle + "db sql " + kGemm + " 'SELECT 1'", 4, ""},
   };
@@ -92,7 +92,7 @@ TEST(Cli, ASignalKeepsWhatIsFinishedAndTheNextRunGoesOn) {
   const std::string arguments = kGemm + " " + kTraces + "softmax.sm_80.htrace " + kTraces +
                                 "rms_norm.sm_80.htrace -a a100_sxm4_80gb -q --no-table --db ";
   // The signal reaches the first launch or a later one; wherever it does, nothing is lost or counted twice.
-  const Outcome interrupted = Shell(Run(arguments + db) + " & pid=$!; sleep 0.3; kill -INT $pid; wait $pid");
+  const Outcome interrupted = Shell(HeddleRun(arguments + db) + " & pid=$!; sleep 0.3; kill -INT $pid; wait $pid");
   if (interrupted.exit_code == 75) {
     EXPECT_FALSE(std::filesystem::exists(db));
     EXPECT_TRUE(std::filesystem::exists(db + ".partial"));
@@ -100,9 +100,9 @@ TEST(Cli, ASignalKeepsWhatIsFinishedAndTheNextRunGoesOn) {
   } else {
     EXPECT_EQ(interrupted.exit_code, 0) << interrupted.err;  // it was quicker than the signal
   }
-  ASSERT_EQ(Shell(Run(arguments + db)).exit_code, 0);
+  ASSERT_EQ(Shell(HeddleRun(arguments + db)).exit_code, 0);
   const std::string undisturbed = folder / "b.db";
-  ASSERT_EQ(Shell(Run(arguments + undisturbed)).exit_code, 0);
+  ASSERT_EQ(Shell(HeddleRun(arguments + undisturbed)).exit_code, 0);
   EXPECT_EQ(Dump(db), Dump(undisturbed));
 }
 
