@@ -148,7 +148,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mechanism{"scheduler", {"sm.sub_core.scheduler=greedy_then_oldest"}},
         Mechanism{"stream_buffer", {"sm.instruction_caches.stream_buffer_lines=0"}},
         Mechanism{"instruction_cache_l0", {"sm.instruction_caches.l0.miss_latency_cycles=0"}},
-        Mechanism{"instruction_cache_l1", {"sm.instruction_caches.l1.miss_latency_cycles=0"}},
+        Mechanism{"instruction_cache_l1", {"sm.instruction_caches.l1.size_bytes=4Ki"}},
         Mechanism{"constant_cache", {"sm.constant_caches.l0.miss_latency_cycles=0"}},
         Mechanism{"alu_interval", {"sm.pipes.alu.initiation_interval_cycles=1"}},
         Mechanism{"fma_interval", {"sm.pipes.fma.initiation_interval_cycles=1"}},

@@ -24,7 +24,8 @@ void Collect(const std::string& path, const std::vector<Command>& commands, std:
       continue;
     }
     Node leaf{inner, {"--help"}};
-    for (const auto& option : command.options().options()) leaf.words.push_back("--" + option->long_name());
+    const po::options_description options = command.options();
+    for (const auto& option : options.options()) leaf.words.push_back("--" + option->long_name());
     nodes->push_back(leaf);
   }
 }

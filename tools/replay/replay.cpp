@@ -151,7 +151,7 @@ const isa::KernelCode& Replay::code(uint32_t launch) const {
 
 emulator::DeviceMemory& Replay::memory() { return state_->memory; }
 
-Result<emulator::EmulatedLaunch*> Replay::Make(uint32_t index, bool immediate_stores) {
+Result<emulator::EmulatedLaunch*> Replay::PrepareEmulated(uint32_t index) {
   State& state = *state_;
   if (state.launches[index] != nullptr) return state.launches[index].get();
   if (index != 0) HEDDLE_RETURN_IF_ERROR(state.WriteContents(index));
@@ -176,7 +176,6 @@ Result<emulator::EmulatedLaunch*> Replay::Make(uint32_t index, bool immediate_st
   description.track_unknown = state.any_unknown;
   description.machine = state.machine;
   description.program = state.programs[launch.function];
-  description.immediate_stores = immediate_stores;
   if (state.options.mode == Mode::kSkeleton) {
     // Chosen on the first launch of a kernel, against its own contents, and kept for the others.
     auto [choice, is_new] = state.slices.try_emplace(launch.function);
@@ -190,10 +189,8 @@ Result<emulator::EmulatedLaunch*> Replay::Make(uint32_t index, bool immediate_st
   return state.launches[index].get();
 }
 
-Result<emulator::EmulatedLaunch*> Replay::PrepareEmulated(uint32_t launch) { return Make(launch, true); }
-
 Result<isa::LaunchProgram*> Replay::Prepare(uint32_t launch) {
-  HEDDLE_ASSIGN_OR_RETURN(emulator::EmulatedLaunch * emulated, Make(launch, false));
+  HEDDLE_ASSIGN_OR_RETURN(emulator::EmulatedLaunch * emulated, PrepareEmulated(launch));
   return static_cast<isa::LaunchProgram*>(emulated);
 }
 

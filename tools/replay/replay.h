@@ -62,7 +62,6 @@ class Replay {
  private:
   struct State;
   explicit Replay(std::unique_ptr<State> state);
-  Result<emulator::EmulatedLaunch*> Make(uint32_t launch, bool immediate_stores);
   std::unique_ptr<State> state_;
 };
 
