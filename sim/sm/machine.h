@@ -109,11 +109,16 @@ struct CopyGroup {
 
 // What happens at a known cycle without an issue.
 struct Arrival {
+  enum class Kind : uint8_t {
+    kCopy,   // the bytes of an asynchronous copy appear in shared memory: launch, index is its token
+    kDrain,  // the last load or copy of an exited warp: index
+    kCta,    // a CTA's warps start: index
+  };
   Cycle cycle = 0;
-  uint64_t order = 0;        // ties in the order of issue
-  uint32_t warp = kNoIndex;  // kNoIndex: a copy's bytes appear in shared memory
+  uint64_t order = 0;  // ties in the order in which they became known
+  Kind kind = Kind::kCopy;
   uint32_t launch = 0;
-  uint32_t token = 0;
+  uint32_t index = 0;
   bool operator>(const Arrival& other) const {
     return cycle != other.cycle ? cycle > other.cycle : order > other.order;
   }
@@ -174,6 +179,7 @@ struct Sm::Machine {
                           stats::LaunchStats* stats, Cycle at);
   void CloseLaunch(LaunchHandle handle, Cycle at);
   void StartCta(LaunchHandle handle, Dim3 cta, Cycle at);
+  void StartWarps(uint32_t cta, Cycle at);
   void StartWarp(uint32_t cta, uint32_t in_cta, uint32_t warp, Cycle at);
   void RunWindow(Cycle begin, Cycle end);
   void AdvanceCalendars(Cycle begin);

@@ -105,9 +105,6 @@ void Sm::Machine::StartCta(LaunchHandle handle, Dim3 cta_id, Cycle at) {
     ChooseCarveOut(launch.shape);
     active_since = at;
   }
-  // Only where nothing runs: `at` may lie ahead of cycles in which resident warps have yet to issue.
-  for (uint32_t i = 0; i < sub_core_count; ++i)
-    if (sub_cores[i].live == 0) Settle(i, at);
   uint32_t index = 0;
   while (ctas[index].resident) ++index;
   Cta& cta = ctas[index];
@@ -116,13 +113,20 @@ void Sm::Machine::StartCta(LaunchHandle handle, Dim3 cta_id, Cycle at) {
   cta.id = cta_id;
   cta.slot = static_cast<uint32_t>(std::countr_one(launch.slots_in_use));
   launch.slots_in_use |= uint64_t{1} << cta.slot;
+  ++launch.resident;
+  PushArrival({.cycle = at, .kind = Arrival::Kind::kCta, .index = index});
+}
+
+void Sm::Machine::StartWarps(uint32_t index, Cycle at) {
+  Cta& cta = ctas[index];
+  Launch& launch = launches[cta.launch];
+  for (uint32_t i = 0; i < sub_core_count; ++i) Settle(i, at);
   cta.live_warps = cta.undrained_warps = static_cast<uint32_t>(cta.warps.size());
   cta.barriers.Clear();
-  ++launch.resident;
   launch.counters.sm_ctas_launched += 1;
   launch.counters.smsp_warps_launched += cta.warps.size();
   launch.stream->StartCta(
-      {.slot = cta.slot, .cta = cta_id, .sm = id, .first_warp_slot = cta.warps[0], .cycle = at});
+      {.slot = cta.slot, .cta = cta.id, .sm = id, .first_warp_slot = cta.warps[0], .cycle = at});
   for (uint32_t i = 0; i < cta.warps.size(); ++i) StartWarp(index, i, cta.warps[i], at);
   for (SubCore& sub_core : sub_cores) Select(sub_core);
 }

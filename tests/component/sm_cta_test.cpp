@@ -202,6 +202,19 @@ TEST_F(SmAccountingTest, TwoLaunchesShareTheSlots) {
   EXPECT_EQ(other_stats.slots[static_cast<size_t>(Stall::k_selected)], 9u * 19);
 }
 
+// A CTA may be announced windows before it starts; the others run on meanwhile.
+TEST_F(SmAccountingTest, CtaStartsLater) {
+  AppendEverything();
+  Build(9);
+  sm->StartCta(launch, {0, 0, 0}, 0);
+  sm->StartCta(launch, {1, 0, 0}, 350);
+  RunToEnd();
+  EXPECT_EQ(Sum(stats.slots), 4 * now);
+  EXPECT_EQ(stats.counters.sm_ctas_launched, 2u);
+  for (const ScriptedStream::Event& event : stream.executed)
+    EXPECT_GE(event.cycle, event.warp < 9 ? 280u : 350u);
+}
+
 // Before a CTA comes and after it has gone, slots are without a warp.
 TEST_F(SmAccountingTest, IdleSlotsAreCharged) {
   Append(Make(Op::kNOP, Bits(1)));

@@ -80,7 +80,8 @@ void Sm::Machine::Exit(uint32_t id, Cycle at) {
     if (state.arrived_threads != 0 && state.expected_threads == 0) ReleaseIfComplete(warp.cta, barrier, at);
   }
   warp.loads_done = std::max(warp.loads_done, at + 1);
-  if (warp.loads_unanswered == 0) PushArrival({.cycle = warp.loads_done, .warp = id});
+  if (warp.loads_unanswered == 0)
+    PushArrival({.cycle = warp.loads_done, .kind = Arrival::Kind::kDrain, .index = id});
 }
 
 // The last load and copy of a warp that has exited have arrived.

@@ -150,7 +150,7 @@ void Sm::Machine::IssueGlobal(uint32_t id, SubCore& sub_core, const InstructionT
   if (is_copy) {
     CopyGroup& group = groups[transaction.group];
     group.done = std::max(group.done, ready);
-    PushArrival({.cycle = ready, .launch = warp.launch, .token = access.token});
+    PushArrival({.cycle = ready, .launch = warp.launch, .index = access.token});
   } else {
     ready = ReturnData(sub_core, ready, transaction.bytes);
   }

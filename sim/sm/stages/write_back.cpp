@@ -74,7 +74,7 @@ void Sm::Machine::FinishTransaction(uint32_t id) {
     // Writing shared memory takes the LSU's data path as a store of the same bytes would.
     const uint32_t writes = CeilDiv<uint32_t>(transaction.bytes, shared_bytes_per_cycle);
     done = std::max(transaction.floor, lsu.Reserve(done, writes) - writes + copy_extra_cycles);
-    PushArrival({.cycle = done, .launch = warp.launch, .token = transaction.token});
+    PushArrival({.cycle = done, .launch = warp.launch, .index = transaction.token});
     AnswerGroup(transaction.group, done);
   } else if (transaction.is_constant) {
     done = std::max(transaction.floor, transaction.arrived + config.constant_caches.l1.miss_latency_cycles);
@@ -88,7 +88,7 @@ void Sm::Machine::FinishTransaction(uint32_t id) {
   }
   warp.loads_done = std::max(warp.loads_done, done);
   if (--warp.loads_unanswered == 0 && !warp.live)
-    PushArrival({.cycle = warp.loads_done, .warp = transaction.warp});
+    PushArrival({.cycle = warp.loads_done, .kind = Arrival::Kind::kDrain, .index = transaction.warp});
   if (warp.live) Touch(transaction.warp);
 }
 
@@ -177,10 +177,16 @@ void Sm::Machine::Arrive() {
   const Arrival arrival = arrivals.back();
   arrivals.pop_back();
   now = arrival.cycle;
-  if (arrival.warp != kNoIndex) {
-    Drained(arrival.warp, arrival.cycle);
-  } else {
-    launches[arrival.launch].stream->CompleteAsyncCopy(arrival.token, arrival.cycle);
+  switch (arrival.kind) {
+    case Arrival::Kind::kCopy:
+      launches[arrival.launch].stream->CompleteAsyncCopy(arrival.index, arrival.cycle);
+      break;
+    case Arrival::Kind::kDrain:
+      Drained(arrival.index, arrival.cycle);
+      break;
+    case Arrival::Kind::kCta:
+      StartWarps(arrival.index, arrival.cycle);
+      break;
   }
 }
 
