@@ -17,6 +17,10 @@ constexpr uint8_t kToAlu = 0, kToFma = 1, kToFp16 = 2, kToTensor = 3, kToMemory 
 
 uint8_t Producer(config::DependenceClass value) { return static_cast<uint8_t>(value); }
 
+bool IsWarpMatrix(Op op) {
+  return op == Op::kHMMA || op == Op::kIMMA || op == Op::kDMMA || op == Op::kBMMA || op == Op::kQMMA;
+}
+
 bool IsWide(const Instruction& instruction) {
   return instruction.op == Op::kIMAD && instruction.Has(isa::Mod::kWIDE);
 }
@@ -60,11 +64,12 @@ uint8_t DependenceClassOf(const Instruction& instruction) {
       producer = Producer(DependenceClass::kClassFp64);
       break;
     case Pipe::kTensor:
+      consumer = kToTensor;
+      if (!IsWarpMatrix(instruction.op)) break;  // asynchronous: waited for in groups
       producer = Producer(instruction.op == Op::kDMMA ? DependenceClass::kClassDmma
                           : instruction.Has(isa::Mod::k1688) || instruction.Has(isa::Mod::k8832)
                               ? DependenceClass::kClassMma1x
                               : DependenceClass::kClassMma2x);
-      consumer = kToTensor;
       break;
     case Pipe::kUniform:
       producer = Producer(DependenceClass::kClassUniform);

@@ -30,20 +30,19 @@ L1Cache::Lookup L1Cache::Find(uint64_t line_address, uint8_t sectors, Cycle now)
   Lookup found;
   found.missing = sectors;
   const size_t start = SetStart(line_address);
-  for (uint32_t way = 0; way < ways_; ++way) {
-    if (tags_[start + way] != line_address + 1) continue;
-    found.line = static_cast<uint32_t>(start + way);
-    Line& line = lines_[found.line];
-    line.used = ++clock_;
-    if (line.arriving != 0 && line.arrival <= now) {
-      line.present |= line.arriving;
-      line.arriving = 0;
-    }
-    found.unanswered = line.unanswered & sectors;
-    if ((line.arriving & sectors) != 0) found.ready = line.arrival;
-    found.missing = static_cast<uint8_t>(sectors & ~(line.present | line.arriving | line.unanswered));
-    break;
+  uint32_t way = ways_;
+  for (uint32_t i = 0; i < ways_; ++i) way = tags_[start + i] == line_address + 1 ? i : way;
+  if (way == ways_) return found;
+  found.line = static_cast<uint32_t>(start + way);
+  Line& line = lines_[found.line];
+  line.used = ++clock_;
+  if (line.arriving != 0 && line.arrival <= now) {
+    line.present |= line.arriving;
+    line.arriving = 0;
   }
+  found.unanswered = line.unanswered & sectors;
+  if ((line.arriving & sectors) != 0) found.ready = line.arrival;
+  found.missing = static_cast<uint8_t>(sectors & ~(line.present | line.arriving | line.unanswered));
   return found;
 }
 

@@ -20,43 +20,49 @@ class TagArray {
       : ways_(std::max(1u, geometry.ways)),
         sets_(std::max(1u,
                        geometry.size_bytes / ((line_bytes != 0 ? line_bytes : geometry.line_bytes) * ways_))),
+        tags_(size_t{ways_} * sets_),
         entries_(size_t{ways_} * sets_) {}
 
   // The cycle at which the line arrives (in the past if it is here), or null. `line` is a line number, not
   // 0-based within a set. A line that is found becomes the most recently used.
   Cycle* Find(uint64_t line) {
-    Entry* set = SetOf(line);
-    for (uint32_t i = 0; i < ways_; ++i) {
-      if (set[i].line_plus_1 == line + 1) {
-        set[i].used = ++clock_;
-        return &set[i].arrival;
-      }
-    }
-    return nullptr;
+    const size_t set = line % sets_ * ways_;
+    // Without a way out in the middle, this compares several tags at a time.
+    uint32_t way = ways_;
+    for (uint32_t i = 0; i < ways_; ++i) way = tags_[set + i] == line + 1 ? i : way;
+    if (way == ways_) return nullptr;
+    entries_[set + way].used = ++clock_;
+    return &entries_[set + way].arrival;
   }
 
   // Replaces the least recently used line that has arrived; when all are on their way, the line is not kept.
   void Insert(uint64_t line, Cycle arrival) {
-    Entry* set = SetOf(line);
-    Entry* victim = nullptr;
-    for (uint32_t i = 0; i < ways_; ++i)
-      if (set[i].arrival != kOnItsWay && (victim == nullptr || set[i].used < victim->used)) victim = &set[i];
-    if (victim != nullptr) *victim = {line + 1, arrival, ++clock_};
+    const size_t set = line % sets_ * ways_;
+    size_t victim = entries_.size();
+    for (size_t i = set; i < set + ways_; ++i)
+      if (entries_[i].arrival != kOnItsWay &&
+          (victim == entries_.size() || entries_[i].used < entries_[victim].used))
+        victim = i;
+    if (victim == entries_.size()) return;
+    tags_[victim] = line + 1;
+    entries_[victim] = {arrival, ++clock_};
   }
 
-  void Clear() { std::fill(entries_.begin(), entries_.end(), Entry{}); }
+  void Clear() {
+    std::fill(tags_.begin(), tags_.end(), 0);
+    std::fill(entries_.begin(), entries_.end(), Entry{});
+  }
 
  private:
   struct Entry {
-    uint64_t line_plus_1 = 0;
     Cycle arrival = 0;
     uint64_t used = 0;
   };
-  Entry* SetOf(uint64_t line) { return &entries_[line % sets_ * ways_]; }
 
   uint32_t ways_;
   uint32_t sets_;
   uint64_t clock_ = 0;
+  std::vector<uint64_t> tags_;  // line + 1, by set and way; 0: empty
   std::vector<Entry> entries_;
 };
 
