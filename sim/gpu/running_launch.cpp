@@ -20,7 +20,7 @@ Status CheckLaunch(const config::Gpu& gpu, const LaunchRequest& request, bool al
                                    gpu.runs_sm_versions.end())
     return error(fmt::format("the cubin is for sm_{}, {} runs sm_{}", version, gpu.name,
                              fmt::join(gpu.runs_sm_versions, ", sm_")),
-                 "build the trace for one of these, or ask for it: --allow-foreign-cubins");
+                 "build the trace for one of these, or ask for it: --allow-foreign");
   if (shape.cluster.Count() > 1) return error("thread block clusters are not modelled yet", "");
   if (shape.grid.Count() == 0 || shape.block.Count() == 0) return error("the grid or the block is empty", "");
   if (sm::MaxResidentCtas(gpu, shape) == 0)

@@ -93,8 +93,10 @@ void L2Slice::MoveInOrder(L2Set* set, uint32_t way, uint32_t position) {
 void L2Slice::Touch(const Way& way) { MoveInOrder(way.set, way.way, 0); }
 
 uint32_t L2Slice::ChooseVictim(const L2Set& set) {
-  for (uint32_t way = 0; way < ways_; ++way)
-    if (set.tag[way] == 0) return way;
+  uint32_t empty = 0;
+  for (uint32_t way = 0; way < kMaxL2Ways; ++way) empty |= static_cast<uint32_t>(set.tag[way] == 0) << way;
+  empty &= (1U << ways_) - 1;
+  if (empty != 0) return static_cast<uint32_t>(std::countr_zero(empty));
   uint32_t skip = 0;
   if (candidates_ > 1) {
     random_ = random_ * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -120,8 +122,7 @@ Way L2Slice::Allocate(const Place& place, Dirt* dirt) {
   *dirt = TakeDirt(&set, place.set, way);
   set.tag[way] = place.tag;
   set.valid[way] = set.pending[way] = 0;
-  set.written[way] = 0;
-  set.ready[way] = 0;
+  Way{&set, way}.SetWritten(0);
   MoveInOrder(&set, way, std::min(insert_position_, ways_ - 1));
   return {&set, way};
 }
@@ -162,7 +163,7 @@ bool L2Slice::CleanOldest(Dirt* dirt) {
     const uint8_t partial = set.dirty[entry.way] & static_cast<uint8_t>(~set.valid[entry.way]);
     *dirt = TakeDirt(&set, entry.set, entry.way);
     // What was written in part has been merged with DRAM on its way out and is not known here.
-    if (partial != 0) set.written[entry.way] = 0;
+    if (partial != 0) Way{&set, entry.way}.SetWritten(0);
     return true;
   }
   HEDDLE_CHECK(false, "gpu.l2", 0, "more dirty lines than entries");

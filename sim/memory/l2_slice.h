@@ -15,17 +15,19 @@ namespace heddle::memory {
 
 inline constexpr uint32_t kMaxL2Ways = 16;
 
-// One set. Sectors that are `valid` are complete; a sector that is dirty but not valid has been written in
-// part, and `written` counts its bytes in units of 2 (four bits a sector).
+// One set. Sectors that are `valid` are complete; a sector that is dirty but not valid has been written in part, and
+// `written` counts its bytes in units of 2 (four bits a sector). A hit looks at the first two cache lines only.
 struct alignas(64) L2Set {
   std::array<uint32_t, kMaxL2Ways> tag{};  // 0: empty
-  std::array<Cycle, kMaxL2Ways> ready{};   // when the pending sectors arrive
   std::array<uint8_t, kMaxL2Ways> valid{};
   std::array<uint8_t, kMaxL2Ways> dirty{};
   std::array<uint8_t, kMaxL2Ways> pending{};
+  uint64_t order = 0;    // ways from most to least recently used, four bits each, lowest first
+  uint16_t queued = 0;   // ways that have an entry in the slice's list of dirty lines
+  uint16_t partial = 0;  // ways whose `written` means something
+  alignas(64)
+      std::array<Cycle, kMaxL2Ways> ready{};  // when the pending sectors arrive; stale when there are none
   std::array<uint16_t, kMaxL2Ways> written{};
-  uint64_t order = 0;   // ways from most to least recently used, four bits each, lowest first
-  uint16_t queued = 0;  // ways that have an entry in the slice's list of dirty lines
 };
 
 struct LineKey {
@@ -68,7 +70,15 @@ struct Way {
   uint8_t& valid() const { return set->valid[way]; }
   uint8_t& dirty() const { return set->dirty[way]; }
   uint8_t& pending() const { return set->pending[way]; }
-  uint16_t& written() const { return set->written[way]; }
+  uint16_t written() const { return ((set->partial >> way) & 1) != 0 ? set->written[way] : uint16_t{0}; }
+  void SetWritten(uint32_t units) const {
+    if (units == 0) {
+      set->partial = static_cast<uint16_t>(set->partial & ~(1U << way));
+    } else {
+      set->partial = static_cast<uint16_t>(set->partial | 1U << way);
+      set->written[way] = static_cast<uint16_t>(units);
+    }
+  }
   Cycle& ready() const { return set->ready[way]; }
 };
 
@@ -107,7 +117,8 @@ class L2Slice {
   // Loads the set's memory ahead of its use.
   void Prefetch(const Place& place) const {
     const char* set = reinterpret_cast<const char*>(&sets_[place.set]);
-    for (size_t line = 0; line < sizeof(L2Set); line += 64) __builtin_prefetch(set + line, 1);
+    __builtin_prefetch(set, 1);
+    __builtin_prefetch(set + 64, 1);
   }
 
   const L2Geometry& geometry() const { return geometry_; }

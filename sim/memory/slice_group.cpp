@@ -25,9 +25,9 @@ void RecordWrite(const Way& way, uint8_t sectors, uint32_t payload_bytes) {
     const uint32_t rest = way.written() & ~(0xfU << shift);
     if (known >= kSectorBytes / 2) {
       way.valid() |= static_cast<uint8_t>(1U << sector);
-      way.written() = static_cast<uint16_t>(rest);
+      way.SetWritten(rest);
     } else {
-      way.written() = static_cast<uint16_t>(rest | known << shift);
+      way.SetWritten(rest | known << shift);
     }
   }
 }
@@ -145,7 +145,7 @@ Cycle SliceGroup::ReadNear(const SliceRequest& request, stats::Counters* counter
   }
   way.valid() |= missing;
   way.pending() |= missing;
-  way.ready() = std::max(way.ready(), back);
+  way.ready() = std::max(way.ready(), back);  // a stale one lies before
   counters->lts_t_bytes += Bytes(missing);
   return Move(&near.data, std::max(ready, back), Bytes(wanted)) + hit_latency_;
 }
@@ -216,9 +216,10 @@ Cycle SliceGroup::Fetch(const Location& where, const Way& way, uint8_t sectors, 
   const Cycle filled = channel.Read(line, Sectors(missing), at, counters);
   way.valid() |= missing;
   way.pending() |= missing;
-  for (uint32_t sector = 0; sector < 4; ++sector)
-    if ((missing >> sector) & 1)
-      way.written() = static_cast<uint16_t>(way.written() & ~(0xfU << (4 * sector)));
+  uint32_t written = way.written();
+  for (uint32_t sector = 0; sector < 4 && written != 0; ++sector)
+    if ((missing >> sector) & 1) written &= ~(0xfU << (4 * sector));
+  way.SetWritten(written);
   way.ready() = std::max(way.ready(), filled);
   return std::max(ready, filled);
 }
