@@ -138,7 +138,7 @@ void Dispatcher::Run(Cycle begin, Cycle end) {
   for (; !starting_.empty() && starting_.front().start < end; starting_.pop_front()) {
     const Starting& next = starting_.front();
     --starting_on_[next.sm];
-    if (blocked_ != kNone) blocked_ = kNone;  // room beside it can be judged again
+    if (launches_.size() > 1) blocked_ = kNone;  // room beside it can be judged again
     hooks_.start(next.sm, next.launch, next.cta, next.start);
   }
 }
