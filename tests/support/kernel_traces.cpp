@@ -1,0 +1,90 @@
+#include "tests/support/kernel_traces.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "frontend/sass/disassembler.h"
+#include "frontend/trace/build.h"
+#include "tools/toolchain/toolchain.h"
+
+namespace heddle::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kSuffix[] = ".launch.textproto";
+
+fs::path KernelFolder() { return fs::path(HEDDLE_SOURCE_DIR) / "kernels"; }
+bool Succeeds(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
+
+bool HaveNvcc() {
+  static const bool have = std::getenv("HEDDLE_NVCC") != nullptr || Succeeds("command -v nvcc") ||
+                           fs::exists("/usr/local/cuda/bin/nvcc");
+  return have;
+}
+
+// Triton's tl.dot becomes wgmma on sm_90: those kernels are described for sm_80 alone.
+bool OnlyForAmpere(const std::string& description) {
+  static const std::set<std::string> names = {"triton/flash_attention", "triton/flash_attention_causal",
+                                              "triton/fused_moe", "triton/matmul"};
+  return names.contains(description);
+}
+
+bool CompileTriton(const std::string& target) {
+  const fs::path out = fs::path(HEDDLE_SOURCE_DIR) / "build/triton" / target;
+  if (fs::exists(out / "softmax.json")) return true;
+  std::vector<std::string> pythons;
+  if (const char* named = std::getenv("HEDDLE_PYTHON")) pythons.emplace_back(named);
+  pythons.push_back(HEDDLE_SOURCE_DIR "/build/venv/bin/python");
+  pythons.emplace_back("python3");
+  return std::any_of(pythons.begin(), pythons.end(), [&](const std::string& python) {
+    return Succeeds("'" + python + "' '" + (KernelFolder() / "triton/compile.py").string() + "' --arch " +
+                    target.substr(3) + " --out '" + out.string() + "'");
+  });
+}
+
+}  // namespace
+
+std::vector<KernelCase> AllKernelCases() {
+  std::vector<KernelCase> cases;
+  for (const auto& entry : fs::recursive_directory_iterator(KernelFolder())) {
+    std::string name = fs::relative(entry.path(), KernelFolder()).string();
+    if (!name.ends_with(kSuffix)) continue;
+    name.resize(name.size() - sizeof(kSuffix) + 1);
+    if (name.ends_with(".bench")) continue;
+    cases.push_back({name, "sm_80"});
+    if (!OnlyForAmpere(name)) cases.push_back({name, "sm_90"});
+  }
+  std::sort(cases.begin(), cases.end(), [](const KernelCase& a, const KernelCase& b) {
+    return std::tie(a.description, a.target) < std::tie(b.description, b.target);
+  });
+  return cases;
+}
+
+std::optional<std::string> MissingTool(const KernelCase& kernel) {
+  if (!sass::FindDisassembler().ok()) return "nvdisasm is not here";
+  if (kernel.description.starts_with("triton/")) {
+    if (!CompileTriton(kernel.target)) return "no Python with Triton is here";
+  } else if (!HaveNvcc()) {
+    return "nvcc is not here";
+  }
+  return std::nullopt;
+}
+
+std::optional<trace::Trace> BuildKernel(const KernelCase& kernel) {
+  trace::BuildOptions options;
+  options.target = kernel.target;
+  const std::string path = (KernelFolder() / (kernel.description + kSuffix)).string();
+  auto trace = trace::BuildTrace(path, options, toolchain::Default());
+  if (!trace.ok()) {
+    ADD_FAILURE() << trace.error().ToString();
+    return std::nullopt;
+  }
+  return std::move(trace).value();
+}
+
+}  // namespace heddle::test
