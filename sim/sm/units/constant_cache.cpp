@@ -1,5 +1,7 @@
 #include "sim/sm/units/constant_cache.h"
 
+#include <algorithm>
+
 namespace heddle::sm {
 
 ConstantCache::ConstantCache(const config::ConstantCaches& config, uint32_t sub_cores)
@@ -34,9 +36,14 @@ Cycle ConstantCache::FromL15(uint64_t address, Cycle now, RequestPort* port) {
   const uint64_t line = address / memory::kLineBytes;
   if (const Cycle* arrival = l1_5_.Find(line); arrival != nullptr)
     return *arrival == TagArray::kOnItsWay ? *arrival : std::max(now, *arrival);
-  l1_5_.Insert(line, TagArray::kOnItsWay);
-  ++misses_;
-  port->ReadLine(line * memory::kLineBytes, now + config_.l1_5.miss_latency_cycles, RequestPort::kConstant);
+  // Its lines may be longer than the memory's: all of one line are asked for.
+  const uint64_t per_line = std::max<uint64_t>(1, config_.l1_5.line_bytes / memory::kLineBytes);
+  for (uint64_t each = line / per_line * per_line; each < (line / per_line + 1) * per_line; ++each) {
+    if (l1_5_.Find(each) != nullptr) continue;
+    ++misses_;
+    l1_5_.Insert(each, TagArray::kOnItsWay);
+    port->ReadLine(each * memory::kLineBytes, now + config_.l1_5.miss_latency_cycles, RequestPort::kConstant);
+  }
   return TagArray::kOnItsWay;
 }
 

@@ -17,10 +17,10 @@ InstructionFetch::InstructionFetch(const config::InstructionCaches& config, uint
 Cycle InstructionFetch::Fetch(uint32_t sub_core, uint64_t address, Cycle now, RequestPort* port) {
   Front& front = fronts_[sub_core];
   const uint64_t line = address / line_bytes_;
-  if (line == front.last_line) return now;
+  if (line == front.Resident(line)) return now;
   if (const Cycle* arrival = front.l0.Find(line); arrival != nullptr) {
     if (*arrival == TagArray::kOnItsWay) return *arrival;
-    if (*arrival <= now) front.last_line = line;
+    if (*arrival <= now) front.Resident(line) = line;
     return std::max(now, *arrival);
   }
   for (uint32_t i = 0; i < front.count; ++i) {
@@ -29,16 +29,21 @@ Cycle InstructionFetch::Fetch(uint32_t sub_core, uint64_t address, Cycle now, Re
     const Cycle arrival = streamed.arrival;
     front.first = static_cast<uint32_t>((front.first + i + 1) % front.stream.size());
     front.count -= i + 1;
-    front.l0.Insert(line, arrival);
+    front.Insert(line, arrival);
     FillStream(&front, now, port);
     return arrival == TagArray::kOnItsWay ? arrival : std::max(now, arrival);
   }
   const Cycle arrival = FromL1(line, now, port);
-  front.l0.Insert(line, arrival);
+  front.Insert(line, arrival);
   front.count = 0;
   front.next_line = line + 1;
   FillStream(&front, now, port);
   return arrival;
+}
+
+void InstructionFetch::Front::Insert(uint64_t line, Cycle arrival) {
+  const uint64_t replaced = l0.Insert(line, arrival);
+  if (Resident(replaced) == replaced) Resident(replaced) = TagArray::kNoLine;
 }
 
 void InstructionFetch::FillStream(Front* front, Cycle now, RequestPort* port) {
@@ -85,7 +90,7 @@ void InstructionFetch::Clear() {
   for (Front& front : fronts_) {
     front.l0.Clear();
     front.first = front.count = 0;
-    front.last_line = ~uint64_t{0};
+    front.resident.fill(TagArray::kNoLine);
   }
   l1_.Clear();
 }

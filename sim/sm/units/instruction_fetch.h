@@ -6,6 +6,7 @@
 // replayed kernels err by 45 %).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -41,13 +42,19 @@ class InstructionFetch {
   };
   struct Front {  // one sub-core
     explicit Front(const config::InstructionCaches& config)
-        : l0(config.l0), stream(config.stream_buffer_lines) {}
+        : l0(config.l0), stream(config.stream_buffer_lines) {
+      resident.fill(TagArray::kNoLine);
+    }
+    uint64_t& Resident(uint64_t line) { return resident[line % resident.size()]; }
+    void Insert(uint64_t line, Cycle arrival);
     TagArray l0;
     std::vector<Streamed> stream;  // ring: `count` lines from `first`
     uint32_t first = 0;
     uint32_t count = 0;
-    uint64_t next_line = 0;             // behind the last one asked for
-    uint64_t last_line = ~uint64_t{0};  // hit without a look at the tags
+    uint64_t next_line = 0;  // behind the last one asked for
+    // Lines that are in L0 for certain, by their lowest bits: found without a look at the tags. Such a hit does not make
+    // the line more recently used.
+    std::array<uint64_t, 16> resident;
   };
 
   void FillStream(Front* front, Cycle now, RequestPort* port);

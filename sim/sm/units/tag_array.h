@@ -35,17 +35,22 @@ class TagArray {
     return &entries_[set + way].arrival;
   }
 
-  // Replaces the least recently used line that has arrived; when all are on their way, the line is not kept.
-  void Insert(uint64_t line, Cycle arrival) {
+  static constexpr uint64_t kNoLine = ~uint64_t{0};
+
+  // Replaces the least recently used line that has arrived and returns it (kNoLine: none); when all are on their way,
+  // the new line is not kept.
+  uint64_t Insert(uint64_t line, Cycle arrival) {
     const size_t set = line % sets_ * ways_;
     size_t victim = entries_.size();
     for (size_t i = set; i < set + ways_; ++i)
       if (entries_[i].arrival != kOnItsWay &&
           (victim == entries_.size() || entries_[i].used < entries_[victim].used))
         victim = i;
-    if (victim == entries_.size()) return;
+    if (victim == entries_.size()) return kNoLine;
+    const uint64_t replaced = tags_[victim] - 1;
     tags_[victim] = line + 1;
     entries_[victim] = {arrival, ++clock_};
+    return replaced;
   }
 
   void Clear() {
