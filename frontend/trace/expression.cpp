@@ -290,7 +290,7 @@ Result<Number> Evaluate(std::string_view text, const Scope& scope, const std::st
   if (!evaluator.failed()) return value;
   return Error{ExitCode::kTrace, place,
                fmt::format("\"{}\", column {}: {}", text, evaluator.error_at() + 1, evaluator.message()),
-               evaluator.next_step()};
+               evaluator.next_step().empty() ? "correct the expression" : evaluator.next_step()};
 }
 
 }  // namespace
