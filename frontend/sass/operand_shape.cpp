@@ -61,6 +61,7 @@ Destinations DestinationsOf(const Instruction& instruction) {
     case Op::kPMTRIG:
     case Op::kR2B:
     case Op::kRED:
+    case Op::kREDAS:
     case Op::kREDG:
     case Op::kREDS:
     case Op::kRET:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <initializer_list>
 #include <span>
 
 #include "frontend/sass/matrix_shape.h"
@@ -50,9 +51,12 @@ void SetAddendWidth(Instruction& instruction, uint8_t width) {
 
 // Registers of one access of a load or a store.
 uint8_t AccessWidth(const Instruction& instruction) {
-  if (instruction.Has(Mod::k256)) return 4;  // in two operands
-  if (instruction.Has(Mod::k128)) return 4;
-  return instruction.Has(Mod::k64) || instruction.Has(Mod::kF64) ? 2 : 1;
+  const auto has_any = [&instruction](std::initializer_list<Mod> mods) {
+    return std::any_of(mods.begin(), mods.end(), [&](Mod mod) { return instruction.Has(mod); });
+  };
+  // 256 bits lie in two operands.
+  if (has_any({Mod::k256, Mod::k128, Mod::kF32x4, Mod::kF16x8, Mod::kBF16x8})) return 4;
+  return has_any({Mod::k64, Mod::kS64, Mod::kU64, Mod::kF64, Mod::kF32x2, Mod::kF16x4, Mod::kBF16x4}) ? 2 : 1;
 }
 
 // Matrices of LDSM and STSM.
@@ -157,6 +161,7 @@ void SetBulkCopyWidths(Instruction& instruction) {
     case Op::kUTMAPF:
       first.width = dimensions;
       break;
+    case Op::kUBLKRED:
     case Op::kUBLKCP:
       // .G.S: from shared to global memory. .S.G: shared address and mbarrier, then the global address.
       if (instruction.modifiers[0] == Mod::kG) second.width = 1;
@@ -207,6 +212,7 @@ void SetOpcodeWidths(Instruction& instruction) {
     case Op::kATOMG:
     case Op::kATOMS:
     case Op::kRED:
+    case Op::kREDAS:
     case Op::kREDG:
     case Op::kREDS:
       SetRegisterWidths(instruction, AccessWidth(instruction));

@@ -57,6 +57,7 @@ Effect EffectOf(const Instruction& instruction) {
     case Op::kATOMG:
     case Op::kATOMS:
     case Op::kRED:
+    case Op::kREDAS:
     case Op::kREDG:
     case Op::kREDS:
     case Op::kSUATOM:

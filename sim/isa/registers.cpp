@@ -20,7 +20,7 @@ void AddPredicateMask(const Instruction& instruction, std::bitset<8>& predicates
 }
 
 void AddAddress(const Operand& operand, RegisterSet& reads) {
-  const bool has_base = operand.reg < kNoRegister;
+  const bool has_base = operand.reg != kNoRegister;
   if (has_base) AddRegisters(reads, operand.reg, operand.width);
   AddUniform(reads, operand.uniform_reg, has_base ? (operand.Has(kUniform64) ? 2u : 1u) : operand.width);
   AddUniform(reads, operand.descriptor, 2);

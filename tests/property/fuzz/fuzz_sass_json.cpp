@@ -1,0 +1,6 @@
+#include "tests/property/fuzz/sass_targets.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  heddle::testing::TryJson({reinterpret_cast<const std::byte*>(data), size});
+  return 0;
+}
