@@ -6,8 +6,8 @@
 #include <random>
 #include <string>
 
-#include "tests/property/fuzz/fuzz_inputs.h"
-#include "tests/property/fuzz/sass_targets.h"
+#include "tests/support/sass_seeds.h"
+#include "tests/support/sass_targets.h"
 
 namespace heddle::testing {
 namespace {

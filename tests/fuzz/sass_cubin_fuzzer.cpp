@@ -1,4 +1,4 @@
-#include "tests/property/fuzz/sass_targets.h"
+#include "tests/support/sass_targets.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   heddle::testing::TryCubin({reinterpret_cast<const std::byte*>(data), size});

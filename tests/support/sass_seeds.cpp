@@ -1,4 +1,4 @@
-#include "tests/property/fuzz/fuzz_inputs.h"
+#include "tests/support/sass_seeds.h"
 
 #include "tests/support/cubin_builder.h"
 

@@ -1,4 +1,4 @@
-#include "tests/property/fuzz/sass_targets.h"
+#include "tests/support/sass_targets.h"
 
 #include <algorithm>
 #include <array>

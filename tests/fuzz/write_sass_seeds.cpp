@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/property/fuzz/fuzz_inputs.h"
+#include "tests/support/sass_seeds.h"
 
 namespace {
 
