@@ -48,13 +48,48 @@ struct Replay::State {
   std::map<uint32_t, std::shared_ptr<const emulator::Program>> programs;  // lowered, by function
   std::map<uint32_t, emulator::SliceChoice> slices;                       // of skeleton mode, by function
   std::vector<std::unique_ptr<emulator::EmulatedLaunch>> launches;
+  std::map<uint32_t, bool> steered;  // IsSteeredByMemory, by function
   bool any_unknown = false;
 
   Status LoadModules();
   Status LoadCode(uint32_t function);
   Status PlaceBuffers();
   Status WriteContents(uint32_t before_launch);
+  bool IsSteeredByMemory(uint32_t function);
+  bool MaySteerLater(uint32_t function);
 };
+
+// Whether values from global memory decide branches or addresses of the kernel.
+bool Replay::State::IsSteeredByMemory(uint32_t function) {
+  const auto [known, is_new] = steered.try_emplace(function, false);
+  if (!is_new) return known->second;
+  const trace::Function& wanted = trace->functions[function];
+  const sass::CubinKernel* kernel = modules[wanted.module]->cubin().FindKernel(wanted.name);
+  if (kernel == nullptr) return false;
+  const isa::KernelCode& code = *codes[function];
+  const emulator::Slice slice = emulator::ComputeSlice(code, *kernel, emulator::SliceKind::kSound);
+  for (size_t i = 0; i < code.instructions.size(); ++i) {
+    const isa::Op op = code.instructions[i].op;
+    const bool loads =
+        op == isa::Op::kLDG || op == isa::Op::kLD || op == isa::Op::kATOMG || op == isa::Op::kATOM;
+    if (loads && (slice.needed.empty() || slice.needed[i])) known->second = true;
+  }
+  return known->second;
+}
+
+// Whether what the kernel stores may decide the way of a kernel that follows it: then it must store real values. (A
+// kernel that steers its own next launch is told by the issue "skipped_data".)
+bool Replay::State::MaySteerLater(uint32_t function) {
+  bool seen = false;
+  for (const trace::ResolvedLaunch& launch : resolved.launches) {
+    if (launch.function == function) {
+      seen = true;
+    } else if (seen && IsSteeredByMemory(launch.function)) {
+      return true;
+    }
+  }
+  return false;
+}
 
 Status Replay::State::LoadModules() {
   for (const trace::Module& module : trace->modules) {
@@ -179,7 +214,9 @@ Result<emulator::EmulatedLaunch*> Replay::PrepareEmulated(uint32_t index) {
   if (state.options.mode == Mode::kSkeleton) {
     // Chosen on the first launch of a kernel, against its own contents, and kept for the others.
     auto [choice, is_new] = state.slices.try_emplace(launch.function);
-    if (is_new) {
+    if (is_new && state.MaySteerLater(launch.function)) {
+      choice->second = {std::make_shared<const emulator::Slice>(), "its stores may steer a later launch"};
+    } else if (is_new) {
       HEDDLE_ASSIGN_OR_RETURN(choice->second, emulator::ChooseSlice(description));
     }
     description.slice = choice->second.slice;
