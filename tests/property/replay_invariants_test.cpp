@@ -28,7 +28,7 @@ const Kernel kAttention{"flash_attention.sm_80.htrace", {{"q_length", 256}, {"kv
 const Kernel kNorm{"rms_norm.sm_80.htrace", {{"rows", 432}}};
 const Kernel kSoftmax{"softmax.sm_80.htrace", {{"rows", 256}}};
 const Kernel kDecode{"paged_decode.sm_80.htrace", {{"sequences", 4}}};
-const Kernel kMoe{"fused_moe.sm_80.htrace", {}};
+const Kernel kMoe{"fused_moe.sm_80.htrace", {{"tokens", 16}}};
 const Kernel kRace{"tests/race.sm_80.htrace", {}};
 const Kernel kGridBarrier{"tests/grid_barrier.sm_80.htrace", {}};
 const Kernel kSplitK{"tests/split_k.sm_80.htrace", {}};
@@ -159,7 +159,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mechanism{"lsu_interval", {"sm.mio.lsu_interval_cycles=1"}},
         Mechanism{"load_return", {"sm.mio.return_bytes_per_cycle=4096"}},
         Mechanism{"l1_tags", {"sm.l1.tag_lookups_per_cycle=64"}},
-        Mechanism{"l1_data", {"sm.l1.data_bytes_per_cycle=4096"}},
+        Mechanism{"l1_data", {"sm.l1.data_bytes_per_cycle=16"}},
         Mechanism{"l1_misses", {"sm.l1.pending_lines=8"}},
         Mechanism{"barrier", {"sm.barrier_latency_cycles=0"}},
         Mechanism{"branch", {"sm.sub_core.branch_latency_cycles=0"}},
