@@ -145,6 +145,8 @@ struct Mechanism {
   std::vector<std::string> overrides;
 };
 
+void PrintTo(const Mechanism& mechanism, std::ostream* out) { *out << mechanism.name; }
+
 class EveryMechanism : public testing::TestWithParam<Mechanism> {};
 INSTANTIATE_TEST_SUITE_P(
     Model, EveryMechanism,
