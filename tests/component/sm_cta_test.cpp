@@ -175,7 +175,7 @@ TEST_F(SmAccountingTest, WindowsDoNotMatter) {
   AppendEverything();
   Run(9, 100);
   const std::vector<ScriptedStream::Event> expected = stream.executed;
-  for (const Cycle window : {13, 50, 200}) {
+  for (const Cycle window : {Cycle{13}, Cycle{50}, Cycle{200}}) {
     stream = ScriptedStream{};
     code.instructions.clear();
     stats = {};

@@ -89,7 +89,10 @@ struct FloatCase {
 class FloatMatrix : public testing::TestWithParam<FloatCase> {};
 
 TEST_P(FloatMatrix, EqualsThreeLoops) {
-  const auto& [shape, low, high] = GetParam();
+  const auto& parameters = GetParam();
+  const auto& shape = parameters.shape;
+  const auto low = parameters.low;
+  const auto high = parameters.high;
   std::mt19937 random(7);
   const bool bytes = shape.a == MatrixFloat::kE4M3 || shape.a == MatrixFloat::kE5M2;
   const int per_register = bytes ? 4 : shape.a == MatrixFloat::kTF32 ? 1 : 2;
