@@ -9,6 +9,7 @@
 #include "frontend/trace/build_check.h"
 #include "frontend/trace/check_operations.h"
 #include "frontend/trace/launch.pb.h"
+#include "frontend/trace/text_format.h"
 
 namespace heddle::trace {
 namespace {
@@ -55,7 +56,7 @@ class Checker {
       return report;
     }
     pb::Check check;
-    if (!check.ParseFromString(trace_.check))
+    if (!check.ParseFromString(trace_.check) || !UnnamedEnum(check).empty())
       return Error{ExitCode::kTrace, trace_.name, "its check cannot be read", "build the trace again"};
     report.none = check.none();
     if (!report.none.empty()) return report;

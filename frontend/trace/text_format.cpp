@@ -72,6 +72,28 @@ Locator Locator::Sub(std::string_view field, int index, const google::protobuf::
   return sub;
 }
 
+std::string UnnamedEnum(const google::protobuf::Message& message) {
+  const google::protobuf::Reflection* reflection = message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const int count = field->is_repeated() ? reflection->FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      if (field->cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
+        const int value = field->is_repeated() ? reflection->GetRepeatedEnumValue(message, field, i)
+                                               : reflection->GetEnumValue(message, field);
+        if (field->enum_type()->FindValueByNumber(value) == nullptr) return field->name();
+      } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        const std::string inner =
+            UnnamedEnum(field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
+                                             : reflection->GetMessage(message, field));
+        if (!inner.empty()) return fmt::format("{}.{}", field->name(), inner);
+      }
+    }
+  }
+  return "";
+}
+
 Status ParseText(const std::string& text, const std::string& file, google::protobuf::Message* message,
                  Locator::Tree* tree) {
   TextFormat::Parser parser;
@@ -79,7 +101,12 @@ Status ParseText(const std::string& text, const std::string& file, google::proto
   parser.RecordErrorsTo(&error);
   parser.WriteLocationsTo(tree);
   parser.SetRecursionLimit(32);
-  if (parser.ParseFromString(text, message)) return Ok();
+  if (parser.ParseFromString(text, message)) {
+    const std::string unnamed = UnnamedEnum(*message);
+    if (unnamed.empty()) return Ok();
+    return Error{ExitCode::kTrace, file, fmt::format("{} is a number that has no name", unnamed),
+                 "write one of the names that frontend/trace/launch.proto lists"};
+  }
   std::string what = error.message_.empty() ? "cannot be read" : error.message_;
   if (what.ends_with('.')) what.pop_back();
   const std::string suggestion = SuggestField(message->GetDescriptor(), what);

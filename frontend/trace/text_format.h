@@ -36,4 +36,8 @@ class Locator {
 Status ParseText(const std::string& text, const std::string& file, google::protobuf::Message* message,
                  Locator::Tree* tree);
 
+// The path of the first enum field, at any depth, that holds a number without a name: proto3 lets such numbers pass, in
+// text and in bytes. Empty when there is none.
+std::string UnnamedEnum(const google::protobuf::Message& message);
+
 }  // namespace heddle::trace

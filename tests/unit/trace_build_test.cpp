@@ -42,6 +42,13 @@ T At(const std::vector<std::byte>& bytes, size_t offset) {
   return value;
 }
 
+// proto3 takes any number for an enum; none of them may index a table.
+TEST(TraceBuild, NumbersWithoutANameAreNoTypes) {
+  EXPECT_THAT(ErrorWith("name: \"x\" type: f32", "name: \"x\" type: 32"),
+              HasSubstr("buffer.type is a number"));
+  EXPECT_THAT(ErrorWith("function: identity", "function: 99"), HasSubstr("function is a number"));
+}
+
 TEST(TraceBuild, DescribedLaunchResolvesForAMachine) {
   const Result<Trace> trace = Build(kScaleDescription);
   ASSERT_TRUE(trace.ok()) << trace.error().ToString();
