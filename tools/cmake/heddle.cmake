@@ -72,10 +72,10 @@ function(heddle_library name)
   endif()
 endfunction()
 
-# heddle_test(NAME TIER unit|component|contract|golden|property|validation SOURCES file... LIBS dep... [ENV K=V...] [TIMEOUT s] [LABELS label...])
-# One binary; each of its tests is a ctest test with the tier as label. LABELS thread: runs under the thread sanitizer too.
+# heddle_test(NAME TIER unit|component|contract|golden|property|validation SOURCES file... LIBS dep... [ENV K=V...] [TIMEOUT s])
+# One binary; each of its tests is a ctest test with the tier as label.
 function(heddle_test name)
-  cmake_parse_arguments(ARG "" "TIER;TIMEOUT" "SOURCES;LIBS;ENV;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIER;TIMEOUT" "SOURCES;LIBS;ENV" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE heddle_options heddle_warnings ${ARG_LIBS} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE HEDDLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" HEDDLE_BINARY_DIR="${PROJECT_BINARY_DIR}")
@@ -83,7 +83,7 @@ function(heddle_test name)
     set(ARG_TIMEOUT 120)
   endif()
   gtest_discover_tests(${name} TEST_PREFIX "${ARG_TIER}." DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS "${ARG_TIER};${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENV}")
+    PROPERTIES LABELS "${ARG_TIER}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENV}")
 endfunction()
 
 # heddle_fuzzer(NAME SOURCES file... LIBS dep... [SEEDS folder...])
