@@ -51,7 +51,8 @@ Result<Writer> Writer::Open(const std::string& path) {
   const std::string partial = path + ".partial";
   std::error_code code;
   if (!fs::exists(partial, code) && fs::exists(path, code)) {
-    HEDDLE_RETURN_IF_ERROR(OpenForReading(path).ok() ? Ok() : Status(OpenForReading(path).error()));
+    // Refused before it is copied: it may be any file.
+    HEDDLE_ASSIGN_OR_RETURN(const sqlite::Database check, OpenForReading(path));
     fs::copy_file(path, partial, code);
     if (code) return FileError(partial, "cannot be written", code);
   }
