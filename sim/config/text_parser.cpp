@@ -208,7 +208,8 @@ class TextParser : private google::protobuf::io::ErrorCollector {
     }
     std::string open;  // closing brackets that are due, innermost last
     do {
-      if (AtEnd() || failed_) return Expected(fmt::format("\"{}\"", open.back()));
+      if (failed_) return false;
+      if (AtEnd()) return Expected(fmt::format("\"{}\"", open.back()));
       if (LookingAt("{")) open += '}';
       if (LookingAt("[")) open += ']';
       if (LookingAt("}") || LookingAt("]")) {

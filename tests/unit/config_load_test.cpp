@@ -75,6 +75,8 @@ TEST(ConfigLoad, SyntaxErrorStandsAlone) {
   EXPECT_EQ(ChildFaults("chip: \"GA"), "t.textproto:3:10: error: Unexpected end of string.");
   EXPECT_EQ(ChildFaults("sm { max_ctas: }"), "t.textproto:3:16: error: expected a value, found \"}\"");
   EXPECT_EQ(ChildFaults("unknown { a [ } ]"), "t.textproto:3:15: error: expected \"]\", found \"}\"");
+  EXPECT_EQ(ChildFaults("unknown: { a: \"b\n } }"), "t.textproto:3:17: error: String literals cannot cross line boundaries.");
+  EXPECT_EQ(ChildFaults("unknown: [ \x01 ]"), "t.textproto:3:12: error: Invalid control characters encountered in text.");
 }
 
 TEST(ConfigLoad, ReportsAllOtherFaultsTogetherInOrder) {
