@@ -54,6 +54,8 @@ std::vector<KernelCase> AllKernelCases() {
   for (const auto& entry : fs::recursive_directory_iterator(KernelFolder())) {
     std::string name = fs::relative(entry.path(), KernelFolder()).string();
     if (!name.ends_with(kSuffix)) continue;
+    if (fs::exists(entry.path().parent_path() / "kernels.toml"))
+      continue;  // tools/verify_kernels checks those
     name.resize(name.size() - sizeof(kSuffix) + 1);
     if (name.ends_with(".bench")) continue;
     cases.push_back({name, "sm_80"});

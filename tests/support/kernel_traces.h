@@ -14,7 +14,7 @@ struct KernelCase {
   std::string target;       // "sm_80"
 };
 
-// Every description of check size below kernels/, for the targets that it can be compiled for.
+// Every description of check size below kernels/ whose source is ours, for the targets that it can be compiled for.
 std::vector<KernelCase> AllKernelCases();
 
 // Why the case cannot be built on this machine (no nvcc, no nvdisasm, no Python with Triton), or nothing. Compiles the

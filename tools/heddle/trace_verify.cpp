@@ -18,6 +18,8 @@ using nlohmann::ordered_json;
 struct Outcome {
   std::string path;
   replay::Verification verification;
+  std::vector<size_t> skeleton_differs;  // launches
+  bool skeleton_compared = false;
 };
 
 // JSON has no infinities.
@@ -43,9 +45,12 @@ ordered_json ToJson(const Outcome& outcome) {
   ordered_json issues = ordered_json::array();
   for (const isa::StreamIssue& issue : outcome.verification.issues)
     issues.push_back({{"kind", issue.kind}, {"detail", issue.detail}, {"count", issue.count}});
-  return {{"trace", outcome.path},      {"verified", outcome.verification.verified()},
-          {"no_check", check.none},     {"warp_instructions", outcome.verification.warp_instructions},
-          {"comparisons", comparisons}, {"issues", issues}};
+  ordered_json json = {
+      {"trace", outcome.path},      {"verified", outcome.verification.verified()},
+      {"no_check", check.none},     {"warp_instructions", outcome.verification.warp_instructions},
+      {"comparisons", comparisons}, {"issues", issues}};
+  if (outcome.skeleton_compared) json["skeleton_differs"] = outcome.skeleton_differs;
+  return json;
 }
 
 void PrintOutcomes(const std::vector<Outcome>& outcomes) {
@@ -84,10 +89,17 @@ Result<trace::Symbols> ParseDefines(const po::variables_map& values) {
   return defines;
 }
 
-Result<Outcome> VerifyOne(const std::string& path, const config::Gpu& gpu, const trace::Symbols& defines) {
+Result<Outcome> VerifyOne(const std::string& path, const config::Gpu& gpu, const trace::Symbols& defines,
+                          bool skeleton) {
   HEDDLE_ASSIGN_OR_RETURN(const trace::Trace trace, trace::ReadTrace(path));
   HEDDLE_ASSIGN_OR_RETURN(replay::Verification verification, replay::Verify(trace, gpu, defines));
-  return Outcome{path, std::move(verification)};
+  Outcome outcome{path, std::move(verification), {}, skeleton};
+  if (!skeleton) return outcome;
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<uint64_t> hashes,
+                          replay::SkeletonStreamHashes(trace, gpu, defines));
+  for (size_t i = 0; i < hashes.size(); ++i)
+    if (hashes[i] != outcome.verification.stream_hashes[i]) outcome.skeleton_differs.push_back(i);
+  return outcome;
 }
 
 }  // namespace
@@ -102,6 +114,8 @@ po::options_description VerifyOptions() {
                         "replace a definition of the trace");
   options.add_options()("allow-unchecked", po::bool_switch(),
                         "a trace that states why it has no check does not fail");
+  options.add_options()("skeleton", po::bool_switch(),
+                        "also: skeleton mode must give the same instructions and addresses");
   options.add_options()("json", po::bool_switch(), "print JSON");
   return options;
 }
@@ -117,12 +131,15 @@ ExitCode RunVerify(const po::variables_map& values, Arguments traces) {
   std::vector<Outcome> outcomes;
   bool good = true;
   for (const std::string& path : traces) {
-    Result<Outcome> outcome = VerifyOne(path, *gpu, *defines);
+    Result<Outcome> outcome = VerifyOne(path, *gpu, *defines, values["skeleton"].as<bool>());
     if (!outcome.ok()) return Report(outcome.error());
     const trace::CheckReport& check = outcome->verification.check;
     if (!check.none.empty()) fmt::print(stderr, "{}: not verified: {}\n", path, check.none);
     for (const isa::StreamIssue& issue : outcome->verification.issues)
       fmt::print(stderr, "{}: {} ({} times): {}\n", path, issue.kind, issue.count, issue.detail);
+    for (const size_t launch : outcome->skeleton_differs)
+      fmt::print(stderr, "{}: launch {}: skeleton mode gives another stream than full mode\n", path, launch);
+    good &= outcome->skeleton_differs.empty();
     good &= check.passed() || (!check.none.empty() && values["allow-unchecked"].as<bool>());
     outcomes.push_back(std::move(*outcome));
   }

@@ -7,19 +7,34 @@
 
 namespace heddle::replay {
 
+namespace {
+
+Result<std::unique_ptr<Replay>> Open(const trace::Trace& trace, const config::Gpu& gpu,
+                                     const trace::Symbols& defines, Mode mode) {
+  Options options;
+  options.mode = mode;
+  options.defines = defines;
+  return Replay::Open(trace, gpu, options);
+}
+
+Result<emulator::RunSummary> Run(emulator::EmulatedLaunch& launch, const config::Gpu& gpu) {
+  emulator::RunnerOptions runner;
+  runner.sms = gpu.sm.count;
+  runner.hash_stream = true;
+  return emulator::RunFunctionally(launch, runner);
+}
+
+}  // namespace
+
 Result<Verification> Verify(const trace::Trace& trace, const config::Gpu& gpu,
                             const trace::Symbols& defines) {
-  Options options;
-  options.mode = Mode::kFull;
-  options.defines = defines;
-  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<Replay> replay, Replay::Open(trace, gpu, options));
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<Replay> replay, Open(trace, gpu, defines, Mode::kFull));
   Verification out;
   for (uint32_t i = 0; i < replay->launch_count(); ++i) {
     HEDDLE_ASSIGN_OR_RETURN(emulator::EmulatedLaunch * launch, replay->PrepareEmulated(i));
-    emulator::RunnerOptions runner;
-    runner.sms = gpu.sm.count;
-    HEDDLE_ASSIGN_OR_RETURN(const emulator::RunSummary summary, emulator::RunFunctionally(*launch, runner));
+    HEDDLE_ASSIGN_OR_RETURN(const emulator::RunSummary summary, Run(*launch, gpu));
     out.warp_instructions += summary.warp_instructions;
+    out.stream_hashes.push_back(summary.stream_hash);
     for (isa::StreamIssue& issue : launch->Issues()) out.issues.push_back(std::move(issue));
     replay->Close(i);
   }
@@ -28,6 +43,19 @@ Result<Verification> Verify(const trace::Trace& trace, const config::Gpu& gpu,
   };
   HEDDLE_ASSIGN_OR_RETURN(out.check, trace::RunCheck(trace, replay->resolved(), read));
   return out;
+}
+
+Result<std::vector<uint64_t>> SkeletonStreamHashes(const trace::Trace& trace, const config::Gpu& gpu,
+                                                   const trace::Symbols& defines) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<Replay> replay, Open(trace, gpu, defines, Mode::kSkeleton));
+  std::vector<uint64_t> hashes;
+  for (uint32_t i = 0; i < replay->launch_count(); ++i) {
+    HEDDLE_ASSIGN_OR_RETURN(emulator::EmulatedLaunch * launch, replay->PrepareEmulated(i));
+    HEDDLE_ASSIGN_OR_RETURN(const emulator::RunSummary summary, Run(*launch, gpu));
+    hashes.push_back(summary.stream_hash);
+    replay->Close(i);
+  }
+  return hashes;
 }
 
 }  // namespace heddle::replay

@@ -1,4 +1,5 @@
-// Runs a trace's launches in the emulator, computing everything, and checks the output.
+// Runs a trace's launches in the emulator, computing everything, and checks the output; and whether skeleton mode, which
+// computes what decides control flow and addresses alone, gives the same instructions, lanes and addresses.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,16 @@ struct Verification {
   trace::CheckReport check;
   uint64_t warp_instructions = 0;
   std::vector<isa::StreamIssue> issues;  // of all launches, in their order
+  std::vector<uint64_t> stream_hashes;   // by launch
 
   bool verified() const { return check.passed(); }
 };
 
 // Errors: what Replay::Open and RunCheck refuse, a deadlock, an instruction that cannot be executed.
 Result<Verification> Verify(const trace::Trace& trace, const config::Gpu& gpu, const trace::Symbols& defines);
+
+// By launch, in skeleton mode. Errors as above.
+Result<std::vector<uint64_t>> SkeletonStreamHashes(const trace::Trace& trace, const config::Gpu& gpu,
+                                                   const trace::Symbols& defines);
 
 }  // namespace heddle::replay

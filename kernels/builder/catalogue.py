@@ -1,0 +1,64 @@
+"""kernels/<framework>/kernels.toml: which kernels there are, where their cubins come from, and the shapes to check.
+
+    framework = "vLLM 0.33.0"          as documentation names it
+    [wheel]                            where cubins are cut from (frameworks that compile have a build.py instead)
+    file = "vllm-....whl"              states package, version and platform
+    sha256 = "..."
+
+    [[kernel]]
+    name = "rms_norm"                  with rms_norm.launch.textproto beside this file
+    library = "vllm/_C.abi3.so"        member of the wheel
+    cubins = { rms_norm = "_ZN4vllm..." }   file to write -> mangled name
+    targets = ["sm_80", "sm_90"]
+    shapes = { "Llama-3.1-8B" = { tokens = 3, hidden = 4096 } }     values of the description's defines
+
+    [[unverified]]                     listed with the reason
+    name = "fa3" ; targets = [...] ; reason = "..."
+"""
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass
+class Kernel:
+    name: str
+    targets: list[str]
+    shapes: dict[str, dict[str, int]]
+    library: str = ""
+    cubins: dict[str, str] = field(default_factory=dict)
+    builder: str = ""  # script of the framework's folder that makes the cubins, and the description where none is there
+    description: str = ""  # name of the description; `name` by default
+    note: str = ""
+
+
+@dataclass
+class Framework:
+    folder: str
+    title: str
+    wheel_file: str
+    wheel_sha256: str
+    kernels: list[Kernel]
+    unverified: list[dict]
+
+    @property
+    def path(self) -> Path:
+        return ROOT / "kernels" / self.folder
+
+    def output(self, target: str) -> Path:
+        return ROOT / "build" / "cubins" / target / self.folder
+
+
+def read(folder: str) -> Framework:
+    with open(ROOT / "kernels" / folder / "kernels.toml", "rb") as file:
+        data = tomllib.load(file)
+    wheel = data.get("wheel", {})
+    return Framework(folder, data["framework"], wheel.get("file", ""), wheel.get("sha256", ""),
+                     [Kernel(**k) for k in data.get("kernel", [])], data.get("unverified", []))
+
+
+def all_frameworks() -> list[str]:
+    return sorted(p.parent.name for p in (ROOT / "kernels").glob("*/kernels.toml"))
