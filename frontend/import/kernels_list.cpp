@@ -1,0 +1,61 @@
+#include "frontend/import/kernels_list.h"
+
+#include <charconv>
+
+namespace heddle::importer {
+namespace {
+
+template <typename Number>
+bool Parse(std::string_view text, Number* out, int base) {
+  if (base == 16 && text.starts_with("0x")) text.remove_prefix(2);
+  const char* end = text.data() + text.size();
+  const std::from_chars_result result = std::from_chars(text.data(), end, *out, base);
+  return result.ec == std::errc() && result.ptr == end;
+}
+
+// "MemcpyHtoD,0x00007f0123,4096"
+bool ParseCopy(std::string_view line, Copy* copy) {
+  const size_t first = line.find(',');
+  const size_t second = first == std::string_view::npos ? first : line.find(',', first + 1);
+  if (second == std::string_view::npos) return false;
+  return Parse(line.substr(first + 1, second - first - 1), &copy->address, 16) &&
+         Parse(line.substr(second + 1), &copy->size_bytes, 10) &&
+         copy->address + copy->size_bytes >= copy->address;
+}
+
+}  // namespace
+
+Result<KernelsList> ReadKernelsList(LineReader* lines, std::string_view file, FaultLog* faults) {
+  KernelsList list;
+  for (;;) {
+    std::string_view line;
+    HEDDLE_ASSIGN_OR_RETURN(const LineReader::Got got, lines->Next(&line));
+    if (got == LineReader::Got::kEnd) return list;
+    const auto fault = [&](std::string_view kind) {
+      faults->Add(file, lines->line_number(), kind, line.substr(0, 80));
+    };
+    while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
+    if (got == LineReader::Got::kTooLong) {
+      fault("a line longer than any command");
+    } else if (line.starts_with("MemcpyHtoD")) {
+      Copy copy;
+      if (!ParseCopy(line, &copy))
+        fault("a copy that is no 'MemcpyHtoD,0xADDRESS,BYTES'");
+      else
+        list.copies.push_back(copy);
+    } else if (line.starts_with("kernel")) {
+      const bool inside =
+          line.find('/') == std::string_view::npos && line.find('\\') == std::string_view::npos;
+      if (!inside)
+        fault("a kernel's file outside the folder of the list");
+      else if (line.ends_with(".tracez"))
+        fault("a .tracez of Accel-Sim 2, which is not read: write .traceg with its post-processing's --text");
+      else if (!line.ends_with(".traceg") && !line.ends_with(".traceg.xz"))
+        fault("a kernel's file that is neither .traceg nor .traceg.xz");
+      else
+        list.kernels.push_back({std::string(line), list.copies.size()});
+    }
+  }
+}
+
+}  // namespace heddle::importer

@@ -1,0 +1,34 @@
+// `kernelslist.g`: what a traced process did, in order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/import/faults.h"
+#include "frontend/import/line_reader.h"
+#include "sim/base/result.h"
+
+namespace heddle::importer {
+
+struct Copy {  // MemcpyHtoD
+  uint64_t address = 0;
+  uint64_t size_bytes = 0;
+};
+
+struct ListedKernel {
+  std::string file;          // a name in the list's folder
+  size_t copies_before = 0;  // of KernelsList::copies
+};
+
+struct KernelsList {
+  std::vector<Copy> copies;
+  std::vector<ListedKernel> kernels;
+};
+
+// Lines of neither kind are left alone, as Accel-Sim does. A name that leaves the folder, or is neither `.traceg` nor
+// `.traceg.xz`, is a fault.
+Result<KernelsList> ReadKernelsList(LineReader* lines, std::string_view file, FaultLog* faults);
+
+}  // namespace heddle::importer
