@@ -160,6 +160,7 @@ isa::MemoryAccess& BeginAccess(Context& c, const Lowered& l, isa::MemorySpace sp
   access.shared_lanes = 0;
   access.token = kNoToken;
   access.zero_fill_lanes = 0;
+  access.remote = nullptr;
   return access;
 }
 
