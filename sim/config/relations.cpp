@@ -161,6 +161,29 @@ void CheckDram(const Dram& dram, Draft* draft) {
   }
 }
 
+// Units that came with an architecture: a description has them from there on and says nothing of them before.
+void CheckUnits(const Gpu& gpu, Draft* draft) {
+  const auto check = [&](const std::string& path, bool given, bool exists) {
+    const Relation r(draft, {path, "sm_version"});
+    if (!r) return;
+    r.Demand(given || !exists, "missing: sm_version {} has it", gpu.sm_version);
+    r.Demand(!given || exists, "sm_version {} has no such unit", gpu.sm_version);
+  };
+  const bool hopper_or_later = gpu.sm_version >= 90;
+  check("sm.tma", gpu.sm.tma.has_value(), hopper_or_later);
+  check("sm.mbarrier", gpu.sm.mbarrier.has_value(), hopper_or_later);
+  check("sm.gmma", gpu.sm.gmma.has_value(), gpu.sm_version == 90);
+  check("cluster_network", gpu.cluster_network.has_value(), hopper_or_later);
+}
+
+void CheckClusters(const Gpu& gpu, Draft* draft) {
+  const Relation r(draft, {"cluster_network.latency_cycles", "cluster_network.barrier_latency_cycles"});
+  if (!r || !gpu.cluster_network) return;
+  r.Demand(gpu.cluster_network->latency_cycles <= gpu.cluster_network->barrier_latency_cycles,
+           "{} cycles one way, and a barrier between SMs takes {}", gpu.cluster_network->latency_cycles,
+           gpu.cluster_network->barrier_latency_cycles);
+}
+
 void CheckTlb(const TlbLevel& level, const std::string& path, Draft* draft) {
   const Relation r(draft, {path + ".entries", path + ".ways"});
   if (!r) return;
@@ -179,6 +202,8 @@ void CheckRelations(const Gpu& gpu, Draft* draft) {
   CheckCache(gpu.sm.constant_caches.l0, "sm.constant_caches.l0", draft);
   CheckCache(gpu.sm.constant_caches.l1, "sm.constant_caches.l1", draft);
   CheckCache(gpu.sm.constant_caches.l1_5, "sm.constant_caches.l1_5", draft);
+  CheckUnits(gpu, draft);
+  CheckClusters(gpu, draft);
   CheckL2(gpu, draft);
   CheckDram(gpu.dram, draft);
   CheckTlb(gpu.tlb.l1, "tlb.l1", draft);

@@ -129,7 +129,8 @@ TEST(ConfigLoad, MissingFactsAreErrors) {
 
 TEST(ConfigLoad, OptionalSectionIsWholeOrAbsent) {
   EXPECT_EQ(
-      ChildFaults("cluster_network { max_cluster_ctas: 8 latency_cycles: 78 }"),
+      ChildFaults("cluster_network { max_cluster_ctas: 8 latency_cycles: 78 barrier_latency_cycles: 190 "
+                  "multicast_extra_cycles: 135 }"),
       "t.textproto:3:1: error: cluster_network.sm_bytes_per_cycle: missing (Of one SM, each direction)");
 }
 
@@ -161,6 +162,7 @@ INSTANTIATE_TEST_SUITE_P(
     ConfigLoad, Relation,
     testing::Values(
         RelationCase{"sm_version: 86", "1: error: runs_sm_versions: lacks the machine's own sm_version, 86"},
+        RelationCase{"sm { mbarrier { wake_cycles: 23 } }", "6: error: sm.mbarrier: sm_version 80 has no such unit"},
         RelationCase{"sm { count: 107 }",
                      "6: error: sm.count: 107 SMs are no whole number of TPCs of 2 "
                      "(sm.sms_per_tpc)"},
