@@ -135,6 +135,9 @@ Effect EffectOf(const Instruction& instruction);
 struct KernelCode {
   std::string name;         // mangled
   uint32_t sm_version = 0;  // 80, 86, 89, 90, ...
+  // false: recorded without them. Control of each instruction says nothing then, and dependences between registers go
+  // through a scoreboard, whatever the machine's dependence mode.
+  bool has_control_bits = true;
   std::vector<Instruction> instructions;
 
   uint32_t IndexOf(uint32_t pc) const { return pc / kInstructionBytes; }

@@ -40,8 +40,14 @@ void VisitLadder(const Sm::Machine& machine, uint32_t id, Visit visit) {
   }
   if (timing.timing_class == TimingClass::kDepbar)
     visit(machine.DepbarUntil(id, timing), Stall::k_long_scoreboard, timing.depbar_barrier);
-  if (machine.launches[warp.launch].timing->tracks_registers)
+  if (machine.launches[warp.launch].timing->scoreboard) {
+    const ScoreboardWaits waits = machine.WaitsOf(id);
+    visit(waits.fixed, Stall::k_wait, isa::kNoBarrier);
+    visit(waits.for_short, Stall::k_short_scoreboard, isa::kNoBarrier);
+    visit(waits.for_long, Stall::k_long_scoreboard, isa::kNoBarrier);
+  } else if (machine.launches[warp.launch].timing->tracks_registers) {
     visit(machine.HazardUntil(id), Stall::k_dispatch_stall, isa::kNoBarrier);
+  }
   visit(machine.sub_cores[machine.SubCoreOf(id)].port_free[static_cast<size_t>(timing.port)],
         PortStall(timing.port), isa::kNoBarrier);
 }

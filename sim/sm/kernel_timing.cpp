@@ -322,6 +322,20 @@ uint8_t StallCycles(const config::Gpu& gpu, const isa::Control& control) {
   return std::max<uint8_t>(control.stall, yields ? 2 : 1);
 }
 
+// Results of variable latency, and sources that are read some time after issue.
+bool WaitsOnScoreboard(const InstructionTiming& timing) {
+  switch (timing.timing_class) {
+    case TimingClass::kVariable:
+    case TimingClass::kMioOnly:
+    case TimingClass::kMemory:
+    case TimingClass::kConstant:
+    case TimingClass::kAsyncCopy:
+      return (timing.dependence_class & 15) == 0;
+    default:
+      return false;
+  }
+}
+
 InstructionTiming TimingOf(const config::Gpu& gpu, const Instruction& instruction) {
   InstructionTiming timing;
   timing.timing_class = ClassOf(instruction);
@@ -364,7 +378,11 @@ KernelTiming BuildKernelTiming(const config::Gpu& gpu, const isa::KernelCode& co
   }
   timing.dependences = DependencesOf(gpu);
   FindHazards(code, &timing);
-  timing.ignores_stall_counts = gpu.dependence != config::DependenceMode::kControlBits;
+  timing.scoreboard = !code.has_control_bits;
+  if (timing.scoreboard)
+    for (InstructionTiming& each : timing.instructions)
+      if (WaitsOnScoreboard(each)) each.flags |= kOnScoreboard;
+  timing.ignores_stall_counts = timing.scoreboard || gpu.dependence != config::DependenceMode::kControlBits;
   timing.tracks_registers =
       timing.ignores_stall_counts || (SlowerThanAssumed(timing.dependences) && timing.early_reads > 0);
   if (!timing.tracks_registers) {

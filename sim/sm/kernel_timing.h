@@ -53,6 +53,7 @@ enum InstructionFlag : uint16_t {
   kSystemScope = 1 << 5,      // MEMBAR.SYS
   kSharedPipe = 1 << 6,       // the pipe serves all sub-cores
   kConstantAddress = 1 << 7,  // LDC: constant_bank and constant_offset are its address
+  kOnScoreboard = 1 << 15,  // its registers are waited for until the cycle at which they are read or written
 };
 
 inline constexpr uint32_t kMaxRegisterBanks = 4;
@@ -101,6 +102,7 @@ struct KernelTiming {
   uint32_t early_reads = 0;
   bool tracks_registers = false;
   bool ignores_stall_counts = false;
+  bool scoreboard = false;  // code without control bits: registers decide alone (stages/scoreboard.cpp)
   DependenceTable dependences{};
   // With tracks_registers: what instruction i reads lies in register_lists[list_start[2i] .. list_start[2i +
   // 1]), what it writes in [list_start[2i + 1] .. list_start[2i + 2]). Numbers as in hazards.h.

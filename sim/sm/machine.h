@@ -92,6 +92,7 @@ struct Transaction {
   uint32_t group = kNoIndex;
   uint32_t ticket = 0;  // of its CountedBarrier
   uint16_t bytes = 0;
+  uint32_t scoreboard = kNoIndex;  // the instruction whose registers it writes, where these are waited for
   uint8_t barrier = isa::kNoBarrier;
   bool is_copy = false;
   bool is_constant = false;
@@ -166,6 +167,13 @@ struct RegisterState {  // of a tracked register
   uint8_t writer = 0;  // InstructionTiming::dependence_class
 };
 
+// Until when the scoreboard holds a warp back, by what it waits for.
+struct ScoreboardWaits {
+  Cycle fixed = 0;      // a result of fixed latency
+  Cycle for_short = 0;  // shared memory, special functions, and sources that are still to be read
+  Cycle for_long = 0;   // L1 or beyond
+};
+
 struct ConstantWaiter {
   uint64_t line_address = 0;
   uint32_t transaction = 0;
@@ -212,8 +220,13 @@ struct Sm::Machine {
   void Follow(uint32_t warp, uint32_t issued, Cycle at);
   void NextRun(uint32_t warp, uint32_t issued, Cycle at);
   Cycle DepbarUntil(uint32_t warp, const InstructionTiming& timing) const;
+
+  // ---- stages/scoreboard.cpp
   Cycle HazardUntil(uint32_t warp) const;
+  ScoreboardWaits WaitsOf(uint32_t warp) const;
   void NoteWrites(uint32_t warp, uint32_t issued, Cycle at);
+  void NoteResult(uint32_t warp, uint32_t instruction, Cycle at, bool later);
+  void NoteRelease(uint32_t warp, uint32_t instruction, Cycle at);
 
   // ---- stages/memory.cpp
   void IssueMemory(uint32_t warp, SubCore& sub_core, const InstructionTiming& timing, Cycle at);
@@ -311,6 +324,7 @@ struct Sm::Machine {
 
   std::vector<CountedBarrier> counted;        // by warp and barrier; empty until a launch needs it
   std::vector<RegisterState> register_state;  // by warp and register; likewise
+  std::vector<Cycle> sources_released;        // by warp and register; of launches with a scoreboard
   std::vector<Transaction> transactions;
   std::vector<uint32_t> free_transactions;
   std::vector<ConstantWaiter> constant_waiters;

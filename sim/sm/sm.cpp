@@ -67,6 +67,7 @@ LaunchHandle Sm::Machine::OpenLaunch(const KernelTiming& timing, const isa::Laun
   }
   if (timing.counted_barriers != 0) counted.resize(warps.size() * kBarriers);
   if (timing.tracks_registers) register_state.resize(warps.size() * kTrackedRegisters);
+  if (timing.scoreboard) sources_released.resize(warps.size() * kTrackedRegisters);
   return static_cast<LaunchHandle>(handle);
 }
 
@@ -164,6 +165,9 @@ void Sm::Machine::StartWarp(uint32_t cta_index, uint32_t in_cta, uint32_t slot, 
   if (launch.timing->tracks_registers)
     std::fill_n(register_state.begin() + static_cast<ptrdiff_t>(size_t{slot} * kTrackedRegisters),
                 kTrackedRegisters, RegisterState{});
+  if (launch.timing->scoreboard)
+    std::fill_n(sources_released.begin() + static_cast<ptrdiff_t>(size_t{slot} * kTrackedRegisters),
+                kTrackedRegisters, Cycle{0});
   warp.branch_until = at;
   StartFetch(slot, at);
   Refresh(slot);

@@ -13,26 +13,6 @@ Cycle Sm::Machine::DepbarUntil(uint32_t id, const InstructionTiming& timing) con
   return counted[id * kBarriers + timing.depbar_barrier].AtMost(timing.depbar_count);
 }
 
-Cycle Sm::Machine::HazardUntil(uint32_t id) const {
-  const Warp& warp = warps[id];
-  const KernelTiming& timing = *launches[warp.launch].timing;
-  const uint8_t consumer = timing.instructions[warp.next].dependence_class;
-  const RegisterState* state = &register_state[size_t{id} * kTrackedRegisters];
-  Cycle until = 0;
-  for (uint32_t i = timing.list_start[2 * warp.next]; i < timing.list_start[2 * warp.next + 1]; ++i) {
-    const RegisterState& reg = state[timing.register_lists[i]];
-    until = std::max(until, reg.written + DependenceCycles(timing.dependences, reg.writer, consumer));
-  }
-  return until;
-}
-
-void Sm::Machine::NoteWrites(uint32_t id, uint32_t issued, Cycle at) {
-  const KernelTiming& timing = *launches[warps[id].launch].timing;
-  RegisterState* state = &register_state[size_t{id} * kTrackedRegisters];
-  for (uint32_t i = timing.list_start[2 * issued + 1]; i < timing.list_start[2 * issued + 2]; ++i)
-    state[timing.register_lists[i]] = {at, timing.instructions[issued].dependence_class};
-}
-
 void Sm::Machine::Refresh(uint32_t id) {
   const Warp& warp = warps[id];
   SubCore& sub_core = sub_cores[SubCoreOf(id)];
@@ -209,8 +189,10 @@ void Sm::Machine::Perform(uint32_t id, SubCore& sub_core, const InstructionTimin
     default:
       break;
   }
-  if (timing.read_barrier != isa::kNoBarrier) ReleaseSources(id, timing, at + timing.source_release_cycles);
-  if (timing.write_barrier != isa::kNoBarrier) Result(id, timing, at + timing.result_cycles);
+  const bool scoreboard = (timing.flags & kOnScoreboard) != 0;
+  if (scoreboard || timing.read_barrier != isa::kNoBarrier)
+    ReleaseSources(id, timing, at + timing.source_release_cycles);
+  if (scoreboard || timing.write_barrier != isa::kNoBarrier) Result(id, timing, at + timing.result_cycles);
 }
 
 // After Execute: barriers, sleep and exit, and where the warp goes on.

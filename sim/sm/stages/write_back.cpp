@@ -17,12 +17,14 @@ stats::Stall WaitOf(const InstructionTiming& timing) {
 }  // namespace
 
 void Sm::Machine::ReleaseSources(uint32_t id, const InstructionTiming& timing, Cycle at) {
+  if ((timing.flags & kOnScoreboard) != 0) NoteRelease(id, warps[id].next, at);
   if (timing.read_barrier == isa::kNoBarrier) return;
   warps[id].counters.Increment(timing.read_barrier, at, stats::Stall::k_short_scoreboard);
   if (IsCounted(id, timing.read_barrier)) counted[id * kBarriers + timing.read_barrier].Push(at, now);
 }
 
 void Sm::Machine::Result(uint32_t id, const InstructionTiming& timing, Cycle at) {
+  if ((timing.flags & kOnScoreboard) != 0) NoteResult(id, warps[id].next, at, false);
   if (timing.write_barrier == isa::kNoBarrier) return;
   warps[id].counters.Increment(timing.write_barrier, at, WaitOf(timing));
   if (IsCounted(id, timing.write_barrier)) counted[id * kBarriers + timing.write_barrier].Push(at, now);
@@ -32,6 +34,10 @@ void Sm::Machine::Result(uint32_t id, const InstructionTiming& timing, Cycle at)
 void Sm::Machine::ResultLater(uint32_t transaction_id, const InstructionTiming& timing) {
   Transaction& transaction = transactions[transaction_id];
   transaction.barrier = timing.write_barrier;
+  if ((timing.flags & kOnScoreboard) != 0) {
+    transaction.scoreboard = warps[transaction.warp].next;
+    NoteResult(transaction.warp, transaction.scoreboard, kUnknown, false);
+  }
   if (transaction.barrier == isa::kNoBarrier) return;
   warps[transaction.warp].counters.IncrementUnanswered(transaction.barrier, WaitOf(timing));
   if (IsCounted(transaction.warp, transaction.barrier))
@@ -81,6 +87,8 @@ void Sm::Machine::FinishTransaction(uint32_t id) {
   } else {
     done = ReturnData(sub_core, std::max(transaction.floor, done), transaction.bytes);
   }
+  if (transaction.scoreboard != kNoIndex && warp.live)
+    NoteResult(transaction.warp, transaction.scoreboard, done, true);
   if (transaction.barrier != isa::kNoBarrier) {
     warp.counters.Answer(transaction.barrier, done);
     if (IsCounted(transaction.warp, transaction.barrier))
