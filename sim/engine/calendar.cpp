@@ -42,12 +42,14 @@ void Calendar::Recycle(uint64_t new_base) {
 
 uint64_t Calendar::NextNotFull(uint64_t bucket) const {
   const uint64_t limit = base_ + buckets_.size();
+  if (bucket >= limit) return bucket;
   while (bucket < limit) {
     const uint64_t open = ~full_[(bucket & mask_) >> 6] >> (bucket & 63);
-    if (open != 0) return bucket + static_cast<uint64_t>(std::countr_zero(open));
+    // What lies beyond the ring is empty; the bits there are those of the ring's beginning.
+    if (open != 0) return std::min(limit, bucket + static_cast<uint64_t>(std::countr_zero(open)));
     bucket += 64 - (bucket & 63);
   }
-  return bucket;
+  return limit;
 }
 
 void Calendar::Grow(uint64_t bucket) {

@@ -290,7 +290,7 @@ void Gpu::State::PublishStores() {
 
 void Gpu::State::ServeMemory(Cycle begin, Cycle end) {
   for (uint32_t sm = 0; sm < sms.size(); ++sm) outboxes[sm] = &sms[sm].outbox();
-  memory.Serve(outboxes, begin, &workers);
+  memory.Serve(outboxes, begin, end, &workers);
   for (const auto& launch : running)
     launch->last_acknowledged =
         std::max(launch->last_acknowledged, memory.LastAcknowledgement(launch->statistics));

@@ -13,10 +13,6 @@ using memory::MemoryRequest;
 using memory::RequestKind;
 using memory::SliceRequest;
 
-// A request may leave its SM some time after the window in which it was issued; what leaves later than this
-// is served in the order of the last bucket.
-constexpr Cycle kSortRange = 2048;
-
 // Handing fewer requests than this to threads costs more than serving them.
 constexpr size_t kFewRequests = 64;
 
@@ -99,7 +95,8 @@ uint64_t MemorySystem::DirtyLines() const {
   return lines;
 }
 
-void MemorySystem::Serve(std::span<memory::Outbox* const> outboxes, Cycle begin, engine::Workers* workers) {
+void MemorySystem::Serve(std::span<memory::Outbox* const> outboxes, Cycle begin, Cycle end,
+                         engine::Workers* workers) {
   const uint32_t gpcs = static_cast<uint32_t>(gpcs_.size());
   size_t total = 0;
   for (const memory::Outbox* outbox : outboxes) total += outbox->size();
@@ -107,7 +104,7 @@ void MemorySystem::Serve(std::span<memory::Outbox* const> outboxes, Cycle begin,
   if (total < kFewRequests) workers = &alone_;
   workers->ForEach(gpcs, [&](uint32_t g) {
     Gpc& gpc = gpcs_[g];
-    Collect(&gpc, outboxes, begin);
+    Collect(&gpc, outboxes, begin, end);
     gpc.translated.clear();
     for (const MemoryRequest* request : gpc.order) gpc.translated.push_back(Translate(&gpc, *request));
     if (gpc.pending.empty()) Send(g, begin);
@@ -128,32 +125,25 @@ void MemorySystem::Serve(std::span<memory::Outbox* const> outboxes, Cycle begin,
 }
 
 // A counting sort by cycle, stable: SMs rise, and within an SM so does the sequence.
-void MemorySystem::Collect(Gpc* gpc, std::span<memory::Outbox* const> outboxes, Cycle begin) {
+void MemorySystem::Collect(Gpc* gpc, std::span<memory::Outbox* const> outboxes, Cycle begin, Cycle end) {
   gpc->order.clear();
   const auto of_sm = outboxes.subspan(gpc->first_sm, gpc->sm_count);
-  size_t total = 0;
-  for (const memory::Outbox* outbox : of_sm) total += outbox->size();
-  if (total == 0) return;
-  gpc->counts.assign(kSortRange + 1, 0);
-  Cycle last_bucket = 0;
-  const auto bucket_of = [&](const MemoryRequest& request) {
-    return std::min(request.cycle - begin, kSortRange - 1);
-  };
+  gpc->counts.assign(end - begin + 1, 0);
   for (const memory::Outbox* outbox : of_sm) {
     for (const MemoryRequest& request : *outbox) {
       HEDDLE_CHECK(request.cycle >= begin, "gpu.memory", request.cycle, "a request from an earlier window");
-      const Cycle bucket = bucket_of(request);
-      last_bucket = std::max(last_bucket, bucket);
-      ++gpc->counts[bucket + 1];
+      if (request.cycle < end) ++gpc->counts[request.cycle - begin + 1];
     }
   }
-  for (size_t i = 1; i <= last_bucket; ++i) gpc->counts[i] += gpc->counts[i - 1];
-  gpc->order.resize(total);
+  for (size_t i = 1; i < gpc->counts.size(); ++i) gpc->counts[i] += gpc->counts[i - 1];
+  gpc->order.resize(gpc->counts.back());
+  if (gpc->order.empty()) return;
   for (memory::Outbox* outbox : of_sm)
-    for (MemoryRequest& request : *outbox) gpc->order[gpc->counts[bucket_of(request)]++] = &request;
+    for (MemoryRequest& request : *outbox)
+      if (request.cycle < end) gpc->order[gpc->counts[request.cycle - begin]++] = &request;
 }
 
-// Returns when the translation is known, or kPendingFlag and the number of the pending page.
+// Returns when the translation is known, or kPendingFlag and the number of the translation that is waited for.
 Cycle MemorySystem::Translate(Gpc* gpc, const MemoryRequest& request) {
   const uint64_t page = request.line_address >> page_shift_;
   memory::Tlb& sm_tlb = gpc->sm_tlbs[request.sm - gpc->first_sm];
@@ -169,9 +159,11 @@ Cycle MemorySystem::MissGpc(Gpc* gpc, memory::Tlb* sm_tlb, uint64_t page, const 
     entry = gpc->tlb.Insert(page, kPendingFlag | gpc->pending.size());
     gpc->pending.push_back({page, request.cycle + sm_miss_cycles_, StatisticsOf(request), 0});
   }
-  const Cycle ready = (entry->ready & kPendingFlag) != 0
-                          ? entry->ready
-                          : std::max(entry->ready, request.cycle + sm_miss_cycles_);
+  Cycle ready = std::max(entry->ready, request.cycle + sm_miss_cycles_);
+  if ((entry->ready & kPendingFlag) != 0) {
+    ready = kPendingFlag | gpc->waiting.size();
+    gpc->waiting.push_back({sm_tlb, page, entry->ready & ~kPendingFlag, request.cycle + sm_miss_cycles_, 0});
+  }
   sm_tlb->Insert(page, ready);
   return ready;
 }
@@ -195,20 +187,22 @@ void MemorySystem::WalkPages() {
 }
 
 void MemorySystem::PatchTlbs(Gpc* gpc) {
-  const auto patch = [&](memory::Tlb* tlb, const PendingPage& page) {
-    memory::Tlb::Entry* entry = tlb->Find(page.page);
-    if (entry != nullptr && (entry->ready & kPendingFlag) != 0) entry->ready = page.ready;
+  const auto patch = [](memory::Tlb* tlb, uint64_t page, Cycle ready) {
+    memory::Tlb::Entry* entry = tlb->Peek(page);
+    if (entry != nullptr && (entry->ready & kPendingFlag) != 0) entry->ready = ready;
   };
-  for (const PendingPage& page : gpc->pending) {
-    patch(&gpc->tlb, page);
-    for (memory::Tlb& tlb : gpc->sm_tlbs) patch(&tlb, page);
+  for (const PendingPage& page : gpc->pending) patch(&gpc->tlb, page.page, page.ready);
+  for (PendingTranslation& each : gpc->waiting) {
+    each.ready = std::max(each.earliest, gpc->pending[each.pending].ready);
+    patch(each.tlb, each.page, each.ready);
   }
   for (size_t i = 0; i < gpc->order.size(); ++i) {
     Cycle& translated = gpc->translated[i];
     if ((translated & kPendingFlag) != 0)
-      translated = std::max(gpc->order[i]->cycle, gpc->pending[translated & ~kPendingFlag].ready);
+      translated = std::max(gpc->order[i]->cycle, gpc->waiting[translated & ~kPendingFlag].ready);
   }
   gpc->pending.clear();
+  gpc->waiting.clear();
 }
 
 void MemorySystem::Send(uint32_t g, Cycle begin) {

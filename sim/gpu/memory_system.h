@@ -28,9 +28,11 @@ class MemorySystem {
  public:
   explicit MemorySystem(const config::Gpu& gpu, uint64_t placement_seed = 0);
 
-  // Serves every request of `outboxes` (by SM; cycles >= begin, rising within an SM or nearly so) and writes
-  // its reply_cycle, which is at least engine::ShortestReply later. Calls come with rising `begin`.
-  void Serve(std::span<memory::Outbox* const> outboxes, Cycle begin, engine::Workers* workers);
+  // Serves the requests of `outboxes` (by SM; cycles >= begin) that leave before `end` and writes their
+  // reply_cycle, which is at least engine::ShortestReply later. Later ones stay for the call whose window they leave
+  // in: so the order of service is that of (cycle, SM, sequence) over all calls, whatever the windows. `begin` is not
+  // before the last call's `end`.
+  void Serve(std::span<memory::Outbox* const> outboxes, Cycle begin, Cycle end, engine::Workers* workers);
 
   // Requests of (sm, MemoryRequest::launch) are counted in the sums number `statistics`.
   void CountAs(uint32_t sm, uint32_t launch, uint16_t statistics);
@@ -54,6 +56,13 @@ class MemorySystem {
     uint16_t statistics = 0;
     Cycle ready = 0;
   };
+  struct PendingTranslation {  // missed the TLB of its SM, waits for a page that the GPC's waits for
+    memory::Tlb* tlb = nullptr;
+    uint64_t page = 0;
+    uint64_t pending = 0;  // number of the page
+    Cycle earliest = 0;
+    Cycle ready = 0;
+  };
   struct Gpc {
     explicit Gpc(const config::Gpu& gpu) : tlb(gpu.tlb.l2) {}
     uint32_t first_sm = 0;
@@ -61,9 +70,10 @@ class MemorySystem {
     memory::Tlb tlb;
     std::vector<memory::Tlb> sm_tlbs;
     std::vector<memory::MemoryRequest*> order;
-    std::vector<Cycle> translated;  // of order; kPendingFlag | index: see pending
+    std::vector<Cycle> translated;  // of order; kPendingFlag | index: see waiting
     std::vector<uint32_t> counts;   // for sorting
     std::vector<PendingPage> pending;
+    std::vector<PendingTranslation> waiting;
     std::vector<std::vector<memory::SliceRequest>> to_group;
     std::vector<Cycle> acknowledged;  // the last, by number of the sums
   };
@@ -75,7 +85,7 @@ class MemorySystem {
 
   static constexpr Cycle kPendingFlag = Cycle{1} << 63;
 
-  void Collect(Gpc* gpc, std::span<memory::Outbox* const> outboxes, Cycle begin);
+  void Collect(Gpc* gpc, std::span<memory::Outbox* const> outboxes, Cycle begin, Cycle end);
   Cycle Translate(Gpc* gpc, const memory::MemoryRequest& request);
   Cycle MissGpc(Gpc* gpc, memory::Tlb* sm_tlb, uint64_t page, const memory::MemoryRequest& request);
   void WalkPages();

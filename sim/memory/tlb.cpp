@@ -18,6 +18,12 @@ Tlb::Entry* Tlb::FindSlow(uint64_t page) {
   return nullptr;
 }
 
+Tlb::Entry* Tlb::Peek(uint64_t page) {
+  Entry* set = &entries_[page % sets_ * ways_];
+  Entry* entry = std::find_if(set, set + ways_, [&](const Entry& each) { return each.page == page; });
+  return entry == set + ways_ ? nullptr : entry;
+}
+
 Tlb::Entry* Tlb::Insert(uint64_t page, Cycle ready) {
   Entry* set = &entries_[page % sets_ * ways_];
   Entry* victim =

@@ -27,6 +27,8 @@ class Tlb {
     return FindSlow(page);
   }
   Entry* Insert(uint64_t page, Cycle ready);
+  // The page's entry, or nullptr; does not make it more recently used.
+  Entry* Peek(uint64_t page);
 
   void Reset();
 

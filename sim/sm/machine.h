@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -113,15 +114,35 @@ struct Arrival {
   enum class Kind : uint8_t {
     kCopy,   // the bytes of an asynchronous copy appear in shared memory: launch, index is its token
     kDrain,  // the last load or copy of an exited warp: index
-    kCta,    // a CTA's warps start: index
+    kCta,    // the first of `announced` starts
   };
   Cycle cycle = 0;
-  uint64_t order = 0;  // ties in the order in which they became known
+  uint64_t order = 0;  // ties of a kind in the order in which they became known
   Kind kind = Kind::kCopy;
   uint32_t launch = 0;
   uint32_t index = 0;
   bool operator>(const Arrival& other) const {
-    return cycle != other.cycle ? cycle > other.cycle : order > other.order;
+    if (cycle != other.cycle) return cycle > other.cycle;
+    return kind != other.kind ? kind > other.kind : order > other.order;
+  }
+};
+
+// A CTA that is on its way: its resources are counted, its slots are chosen when it starts.
+struct AnnouncedCta {
+  uint32_t launch = 0;
+  Dim3 id;
+};
+
+// What the memory system has answered, until the cycle at which it is here.
+struct PendingAnswer {
+  Cycle cycle = 0;
+  Cycle departed = 0;  // of the request; answers of one cycle come in this order, then in that of their issue
+  uint64_t line_address = 0;
+  uint32_t tag = 0;
+  uint32_t sequence = 0;
+  bool operator<(const PendingAnswer& other) const {
+    if (cycle != other.cycle) return cycle < other.cycle;
+    return departed != other.departed ? departed < other.departed : sequence < other.sequence;
   }
 };
 
@@ -187,7 +208,7 @@ struct Sm::Machine {
                           stats::LaunchStats* stats, Cycle at);
   void CloseLaunch(LaunchHandle handle, Cycle at);
   void StartCta(LaunchHandle handle, Dim3 cta, Cycle at);
-  void StartWarps(uint32_t cta, Cycle at);
+  void StartWarps(Cycle at);
   void StartWarp(uint32_t cta, uint32_t in_cta, uint32_t warp, Cycle at);
   void RunWindow(Cycle begin, Cycle end);
   void AdvanceCalendars(Cycle begin);
@@ -195,7 +216,8 @@ struct Sm::Machine {
 
   // ---- residency.cpp
   bool CanHost(const isa::LaunchShape& shape) const;
-  void TakeResources(Cta* cta, const isa::LaunchShape& shape);
+  void TakeResources(const isa::LaunchShape& shape);
+  void ChooseSlots(Cta* cta, const isa::LaunchShape& shape);
   void FreeResources(Cta* cta, const isa::LaunchShape& shape);
   void ChooseCarveOut(const isa::LaunchShape& shape);
 
@@ -238,7 +260,7 @@ struct Sm::Machine {
   void LoadConstant(uint32_t warp, const InstructionTiming& timing, uint64_t address, Cycle issued);
   void LoadUniform(uint32_t warp, Cycle at);
   Cycle PushMio(SubCore& sub_core, Cycle at, uint32_t lsu_cycles);
-  uint32_t SendLoads(uint32_t warp, uint32_t transaction, Cycle sent, Cycle* ready);
+  uint32_t SendLoads(uint32_t warp, uint32_t transaction, Cycle sent);
   void SendStores(uint32_t warp, Cycle sent);
   void Prefetch(Cycle sent);
 
@@ -253,11 +275,14 @@ struct Sm::Machine {
   uint32_t OpenGroup(uint32_t warp);
   void CloseGroup(uint32_t warp, const InstructionTiming& timing, Cycle at);
   void AnswerGroup(uint32_t group, Cycle done);
-  void SettleGroups();
+  void SettleGroup(uint32_t group);
   void PushArrival(Arrival arrival);
   void Arrive();  // the first of the heap
   void Acknowledge(uint32_t warp, Cycle at);
-  void Answer(const memory::MemoryRequest& request);
+  void Answer(const PendingAnswer& answer);
+  void FreeGlobalPorts(Cycle at);
+  void TakeAnswers();
+  void RefreshTouched();
   void TakeReplies(Cycle begin);
 
   // ---- stages/control.cpp
@@ -330,9 +355,13 @@ struct Sm::Machine {
   std::vector<ConstantWaiter> constant_waiters;
   std::vector<CopyGroup> groups;
   std::vector<uint32_t> free_groups;
-  std::vector<uint32_t> unsettled_groups;  // closed, every copy answered
-  std::vector<Arrival> arrivals;           // heap, earliest first
+  std::vector<Arrival> arrivals;  // heap, earliest first
   uint64_t arrival_order = 0;
+  std::vector<PendingAnswer> answers;  // from next_answer on, rising
+  size_t next_answer = 0;
+  std::vector<PendingAnswer> old_answers, new_answers;  // scratch of TakeReplies
+  Cycle next_departure = kNever;                        // of a request that waits for its window
+  std::deque<AnnouncedCta> announced;                   // in the order of their start
 
   // Residency
   uint32_t warps_used = 0;
@@ -352,7 +381,6 @@ struct Sm::Machine {
   uint64_t reported_constant_misses = 0;
   Cycle active_since = 0;
   bool between_windows = true;  // TakeReplies has been called, RunWindow not yet
-  Cycle window_begin = 0;
   Cycle now = 0;
 
   // Scratch of one step.

@@ -80,12 +80,15 @@ void Sm::Machine::ChooseCarveOut(const isa::LaunchShape& shape) {
   l1.Resize(config.l1.unified_size_bytes - std::min<uint64_t>(chosen, config.l1.unified_size_bytes));
 }
 
-void Sm::Machine::TakeResources(Cta* cta, const isa::LaunchShape& shape) {
-  const uint32_t count = shape.WarpsPerCta();
-  warps_used += count;
+void Sm::Machine::TakeResources(const isa::LaunchShape& shape) {
+  warps_used += shape.WarpsPerCta();
   ++ctas_used;
   registers_used += RegistersPerCta(config, shape);
   shared_used += SharedPerCta(config, shape);
+}
+
+void Sm::Machine::ChooseSlots(Cta* cta, const isa::LaunchShape& shape) {
+  const uint32_t count = shape.WarpsPerCta();
   cta->resident = true;
   cta->warps.clear();
   // The first run of free slots that is long enough; where the free slots lie scattered, the first free ones.

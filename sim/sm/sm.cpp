@@ -106,21 +106,24 @@ void Sm::Machine::StartCta(LaunchHandle handle, Dim3 cta_id, Cycle at) {
     ChooseCarveOut(launch.shape);
     active_since = at;
   }
+  TakeResources(launch.shape);
+  ++launch.resident;
+  announced.push_back({handle, cta_id});
+  PushArrival({.cycle = at, .kind = Arrival::Kind::kCta});
+}
+
+// Of the CTA that was announced first: starts come in the order in which they are announced.
+void Sm::Machine::StartWarps(Cycle at) {
   uint32_t index = 0;
   while (ctas[index].resident) ++index;
   Cta& cta = ctas[index];
-  TakeResources(&cta, launch.shape);
-  cta.launch = handle;
-  cta.id = cta_id;
+  cta.launch = announced.front().launch;
+  cta.id = announced.front().id;
+  announced.pop_front();
+  Launch& launch = launches[cta.launch];
+  ChooseSlots(&cta, launch.shape);
   cta.slot = static_cast<uint32_t>(std::countr_one(launch.slots_in_use));
   launch.slots_in_use |= uint64_t{1} << cta.slot;
-  ++launch.resident;
-  PushArrival({.cycle = at, .kind = Arrival::Kind::kCta, .index = index});
-}
-
-void Sm::Machine::StartWarps(uint32_t index, Cycle at) {
-  Cta& cta = ctas[index];
-  Launch& launch = launches[cta.launch];
   for (uint32_t i = 0; i < sub_core_count; ++i) Settle(i, at);
   cta.live_warps = cta.undrained_warps = static_cast<uint32_t>(cta.warps.size());
   cta.barriers.Clear();
@@ -176,17 +179,18 @@ void Sm::Machine::StartWarp(uint32_t cta_index, uint32_t in_cta, uint32_t slot, 
 void Sm::Machine::AdvanceCalendars(Cycle begin) {
   lsu.AdvanceTo(begin);
   fetch.AdvanceTo(begin);
-  l1.AdvanceTo(begin);
   for (SubCore& sub_core : sub_cores) sub_core.returns.AdvanceTo(begin);
 }
 
 Cycle Sm::Machine::NextEventCycle() const {
   Cycle next = arrivals.empty() ? kNever : arrivals.front().cycle;
+  if (next_answer < answers.size()) next = std::min(next, answers[next_answer].cycle);
+  next = std::min(next, next_departure);
   for (const SubCore& sub_core : sub_cores) next = std::min(next, sub_core.next_cycle);
   return next;
 }
 
-// Issues and arrivals in the order of their cycles; of a tie, arrivals first, then sub-cores by number.
+// Answers, arrivals and issues in the order of their cycles, and in this order of one cycle; sub-cores by number.
 void Sm::Machine::RunWindow(Cycle begin, Cycle end) {
   HEDDLE_CHECK(between_windows, Path(), begin, "a window begins before the replies have been taken");
   between_windows = false;
@@ -195,6 +199,14 @@ void Sm::Machine::RunWindow(Cycle begin, Cycle end) {
     for (uint32_t i = 1; i < sub_core_count; ++i)
       if (sub_cores[i].next_cycle < sub_cores[first].next_cycle) first = i;
     const Cycle issue = sub_cores[first].next_cycle;
+    if (next_answer < answers.size()) {
+      const Cycle answer = answers[next_answer].cycle;
+      if (answer <= issue && (arrivals.empty() || answer <= arrivals.front().cycle)) {
+        if (answer >= end) return;
+        TakeAnswers();
+        continue;
+      }
+    }
     if (!arrivals.empty() && arrivals.front().cycle <= issue) {
       if (arrivals.front().cycle >= end) return;
       Arrive();

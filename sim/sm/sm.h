@@ -3,9 +3,10 @@
 // reached through the outbox (sim/memory/memory_request.h).
 //
 // A window, driven by the engine, in this order:
-//   TakeReplies(begin)           every request of the previous window has its reply_cycle; the outbox becomes
-//   empty OpenLaunch / StartCta / CloseLaunch   at cycles >= begin RunWindow(begin, end)        issues what
-//   can issue before `end`; fills outbox() and finished()
+//   TakeReplies(begin)           requests that left in the previous window have their reply_cycle and leave the outbox;
+//                                what leaves later (reply_cycle 0) stays
+//   OpenLaunch / StartCta / CloseLaunch   at cycles >= begin; the CTAs of an SM in the order of their start
+//   RunWindow(begin, end)        takes answers and issues what can issue before `end`; fills outbox() and finished()
 // The result depends on the inputs only: an SM touches nothing that another SM touches, so SMs may run on any
 // thread.
 //

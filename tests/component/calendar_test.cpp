@@ -72,6 +72,15 @@ TEST(Calendar, NeverGivesMoreThanItHas) {
   }
 }
 
+// The ring of 64 buckets does not begin at a multiple of 64: what lies beyond its end is empty.
+TEST(Calendar, FullToTheEndOfTheRing) {
+  Calendar calendar(1, 1);
+  calendar.AdvanceTo(40);
+  EXPECT_EQ(calendar.Reserve(40, 64), 104u);
+  EXPECT_EQ(calendar.Reserve(40, 1), 105u);
+  EXPECT_EQ(calendar.Reserve(50, 2), 107u);
+}
+
 // Trap: with one "next free" time the same set of requests, asked in two orders, ends far apart.
 TEST(Calendar, OrderOfAskingHardlyMatters) {
   std::mt19937_64 random(7);

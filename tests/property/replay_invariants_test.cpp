@@ -27,7 +27,8 @@ const Kernel kGemm{"gemm.sm_80.htrace", {{"m", 256}, {"n", 1024}, {"k", 512}}};
 const Kernel kAttention{"flash_attention.sm_80.htrace", {{"q_length", 256}, {"kv_length", 256}}};
 const Kernel kNorm{"rms_norm.sm_80.htrace", {{"rows", 432}}};
 const Kernel kSoftmax{"softmax.sm_80.htrace", {{"rows", 256}}};
-const Kernel kDecode{"paged_decode.sm_80.htrace", {{"sequences", 2}, {"max_length", 256}, {"min_length", 64}}};
+const Kernel kDecode{"paged_decode.sm_80.htrace",
+                     {{"sequences", 2}, {"max_length", 256}, {"min_length", 64}}};
 const Kernel kMoe{"fused_moe.sm_80.htrace", {}};
 const Kernel kRace{"tests/race.sm_80.htrace", {}};
 const Kernel kGridBarrier{"tests/grid_barrier.sm_80.htrace", {}};
@@ -104,18 +105,23 @@ TEST_P(EveryKernel, SkeletonTakesTheTimeOfFullExecution) {
             Everything(Simulate(GetParam(), options, {}, replay::Mode::kFull)));
 }
 
+// Not within a tolerance but to the byte: requests are served, and answers taken, in an order that does not know of
+// windows. A kernel whose waves are close to a change of their order would turn any cycle of difference into percents.
 TEST_P(EveryKernel, TheWindowsLengthDoesNotMatter) {
   if (GetParam().trace == kRace.trace)
     GTEST_SKIP() << "what a race computes depends on when stores become visible";
   gpu::RunOptions options;
   options.threads = 2;
-  const double whole = CyclesOf(Simulate(GetParam(), options));
-  // Known gap: which SM gets a CTA of the last wave hangs on which of two CTAs ends first, and the experts' tiles are
-  // unequal; the time of this kernel moves by 1.6 % with it.
-  const double tolerance = GetParam().trace == kMoe.trace ? 0.02 : 0.01;
+  const stats::LaunchStats whole = Simulate(GetParam(), options);
   for (const double fraction : {0.5, 0.25}) {
     options.window_fraction = fraction;
-    EXPECT_NEAR(CyclesOf(Simulate(GetParam(), options)) / whole, 1.0, tolerance) << "window fraction " << fraction;
+    const stats::LaunchStats part = Simulate(GetParam(), options);
+    if (GetParam().trace ==
+        kSplitK.trace) {  // its semaphore is released by a store, which is seen from an edge on
+      EXPECT_NEAR(CyclesOf(part) / CyclesOf(whole), 1.0, 0.01) << "window fraction " << fraction;
+    } else {
+      EXPECT_EQ(Everything(part), Everything(whole)) << "window fraction " << fraction;
+    }
   }
 }
 
@@ -200,7 +206,8 @@ TEST_P(EveryMechanism, ChangesTheTimeOfSomeKernel) {
   std::vector<Kernel> kernels = AllKernels();
   kernels.push_back(kLargeNorm);
   for (const Kernel& kernel : kernels) {
-    if (CyclesOf(Simulate(kernel, options, GetParam().overrides)) != CyclesOf(Simulate(kernel, options))) return;
+    if (CyclesOf(Simulate(kernel, options, GetParam().overrides)) != CyclesOf(Simulate(kernel, options)))
+      return;
   }
   FAIL() << GetParam().name << " can be removed without a difference to any kernel";
 }

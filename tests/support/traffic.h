@@ -68,7 +68,7 @@ class TrafficDriver {
           outboxes[sm].push_back(request);
         }
       }
-      memory_.Serve(pointers, begin, &workers_);
+      memory_.Serve(pointers, begin, begin + window_, &workers_);
       for (uint32_t sm = 0; sm < traffic.sms; ++sm) {
         for (size_t i = 0; i < outboxes[sm].size(); ++i) {
           const memory::MemoryRequest& request = outboxes[sm][i];

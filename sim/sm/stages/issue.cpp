@@ -90,9 +90,9 @@ bool Sm::Machine::MayIssue(uint32_t sub_core_id, uint32_t id, const InstructionT
   if (sub_core.port_free[static_cast<size_t>(timing.port)] > at) return false;
   if ((timing.flags & kReadsConstant) != 0 && !HasConstant(sub_core_id, id, timing, at)) return false;
   if (timing.port == IssuePort::kGlobal) {
-    const Cycle free = l1.MissFreeAt(at);
-    sub_core.port_free[static_cast<size_t>(IssuePort::kGlobal)] = std::max(free, sub_core.mio.FreeAt());
-    return free <= at;
+    if (l1.MissFree()) return true;
+    sub_core.port_free[static_cast<size_t>(IssuePort::kGlobal)] = kNever;  // until an answer comes
+    return false;
   }
   return true;
 }

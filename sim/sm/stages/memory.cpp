@@ -127,12 +127,11 @@ void Sm::Machine::IssueGlobal(uint32_t id, SubCore& sub_core, const InstructionT
   if (!ReturnsData(access.kind) && !is_copy) {
     SendStores(id, sent);
     Result(id, timing, at + late + timing.source_release_cycles);
-    warp.loads_done = std::max(warp.loads_done, at + late + config.mio.issue_to_lsu_cycles);
     return;
   }
   const uint32_t transaction_id = NewTransaction(id);
   Cycle ready = at + late + timing.result_cycles;
-  const uint32_t unanswered = SendLoads(id, transaction_id, sent, &ready);
+  const uint32_t unanswered = SendLoads(id, transaction_id, sent);
   Transaction& transaction = transactions[transaction_id];
   transaction.unanswered = unanswered;
   transaction.floor = ready;
@@ -159,9 +158,8 @@ void Sm::Machine::IssueGlobal(uint32_t id, SubCore& sub_core, const InstructionT
   free_transactions.push_back(transaction_id);
 }
 
-// Looks the lines up in L1 and asks L2 for what is missing. `ready`: pushed back by sectors whose arrival is
-// known. Returns how many answers the transaction waits for.
-uint32_t Sm::Machine::SendLoads(uint32_t id, uint32_t transaction, Cycle sent, Cycle* ready) {
+// Looks the lines up in L1 and asks L2 for what is missing. Returns how many answers the transaction waits for.
+uint32_t Sm::Machine::SendLoads(uint32_t id, uint32_t transaction, Cycle sent) {
   const isa::MemoryAccess& access = step.memory;
   const Launch& launch = launches[warps[id].launch];
   stats::Counters& counters = launches[warps[id].launch].counters;
@@ -173,13 +171,12 @@ uint32_t Sm::Machine::SendLoads(uint32_t id, uint32_t transaction, Cycle sent, C
     uint8_t missing = line.sector_mask;
     if (!at_slice && !access.bypass_l1) {
       counters.l1tex_lookups_sector += Sectors(line);
-      const L1Cache::Lookup found = l1.Find(line.line_address, line.sector_mask, leaves);
+      const L1Cache::Lookup found = l1.Find(line.line_address, line.sector_mask);
       if (found.unanswered != 0) unanswered += l1.Join(found.line, found.unanswered, transaction);
-      if (found.ready > leaves) *ready = std::max(*ready, found.ready + config.l1.fill_latency_cycles);
       missing = found.missing;
       counters.l1tex_hits_sector += Sectors(line) - static_cast<uint32_t>(std::popcount(missing));
       if (missing == 0) continue;
-      const uint32_t miss = l1.Request(line.line_address, missing, found, leaves, transaction, true);
+      const uint32_t miss = l1.Request(line.line_address, missing, found, transaction, true);
       port.Send(memory::RequestKind::kRead, line.line_address, missing, leaves, RequestPort::kL1Miss, miss);
     } else if (at_slice) {
       const bool atomic = access.kind == isa::AccessKind::kAtomic;
@@ -191,7 +188,7 @@ uint32_t Sm::Machine::SendLoads(uint32_t id, uint32_t transaction, Cycle sent, C
       request.lanes = line.lanes;
       if (atomic) request.payload_bytes = line.bytes;
     } else {
-      const uint32_t miss = l1.Request(line.line_address, missing, {}, leaves, transaction, false);
+      const uint32_t miss = l1.Request(line.line_address, missing, {}, transaction, false);
       port.Send(memory::RequestKind::kRead, line.line_address, missing, leaves, RequestPort::kL1Miss, miss);
     }
     ++unanswered;
@@ -221,18 +218,19 @@ void Sm::Machine::SendStores(uint32_t id, Cycle sent) {
       request.token = access.token;
       request.lanes = line.lanes;
     }
-    if (access.space == isa::MemorySpace::kLocal) l1.Write(line.line_address, line.sector_mask, leaves);
+    if (access.space == isa::MemorySpace::kLocal) l1.Write(line.line_address, line.sector_mask);
     launch.counters.l1tex_m_write_bytes += request.payload_bytes;
     ++warp.stores_unanswered;
+    warp.loads_done = std::max(warp.loads_done, leaves);  // the warp's registers are held until then
   }
 }
 
 void Sm::Machine::Prefetch(Cycle sent) {
   for (uint32_t i = 0; i < lines.count; ++i) {
     const LineAccess& line = lines.lines[i];
-    const L1Cache::Lookup found = l1.Find(line.line_address, line.sector_mask, sent);
+    const L1Cache::Lookup found = l1.Find(line.line_address, line.sector_mask);
     if (found.missing == 0) continue;
-    const uint32_t miss = l1.Request(line.line_address, found.missing, found, sent, L1Cache::kNone, true);
+    const uint32_t miss = l1.Request(line.line_address, found.missing, found, L1Cache::kNone, true);
     port.Send(memory::RequestKind::kRead, line.line_address, found.missing, sent, RequestPort::kL1Miss, miss);
   }
 }

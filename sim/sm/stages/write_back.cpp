@@ -66,7 +66,7 @@ void Sm::Machine::AnswerTransaction(uint32_t id, Cycle arrival) {
 // `done` if nothing else returns then.
 Cycle Sm::Machine::ReturnData(SubCore& sub_core, Cycle done, uint32_t bytes) {
   const Cycle transfer = CeilDiv(bytes, config.mio.return_bytes_per_cycle);
-  return std::max(done, sub_core.returns.Reserve(done - std::min(done - window_begin, transfer), bytes));
+  return std::max(done, sub_core.returns.Reserve(done - std::min(done - now, transfer), bytes));
 }
 
 // All answers are known: when the registers are written, or the bytes of a copy stand in shared memory.
@@ -139,36 +139,34 @@ void Sm::Machine::CloseGroup(uint32_t id, const InstructionTiming& timing, Cycle
     return;
   }
   ++warp.groups_unanswered;
-  if (group.unanswered == 0) unsettled_groups.push_back(group_id);
-  if (group.barrier == isa::kNoBarrier) return;
-  warp.counters.IncrementUnanswered(group.barrier, stats::Stall::k_long_scoreboard);
-  if (IsCounted(id, group.barrier))
-    group.ticket = counted[id * kBarriers + group.barrier].Push(kUnknown, now);
+  if (group.barrier != isa::kNoBarrier) {
+    warp.counters.IncrementUnanswered(group.barrier, stats::Stall::k_long_scoreboard);
+    if (IsCounted(id, group.barrier))
+      group.ticket = counted[id * kBarriers + group.barrier].Push(kUnknown, now);
+  }
+  if (group.unanswered == 0) SettleGroup(group_id);
 }
 
 void Sm::Machine::AnswerGroup(uint32_t group_id, Cycle done) {
   CopyGroup& group = groups[group_id];
   group.done = std::max(group.done, done);
   --group.unanswered;
-  if (group.closed && group.unanswered == 0) unsettled_groups.push_back(group_id);
+  if (group.closed && group.unanswered == 0) SettleGroup(group_id);
 }
 
-// Every copy of the window is answered now. Groups of a warp complete in order: prefix maxima follow from
-// CountedBarrier::AtMost, and a wait for all of them from the largest.
-void Sm::Machine::SettleGroups() {
-  for (const uint32_t group_id : unsettled_groups) {
-    const CopyGroup group = groups[group_id];
-    Warp& warp = warps[group.warp];
-    --warp.groups_unanswered;
-    warp.copies_done = std::max(warp.copies_done, group.done);
-    free_groups.push_back(group_id);
-    if (group.barrier == isa::kNoBarrier) continue;
-    warp.counters.Answer(group.barrier, group.done);
-    if (IsCounted(group.warp, group.barrier))
-      counted[group.warp * kBarriers + group.barrier].Answer(group.ticket, group.done);
-    if (warp.live) Touch(group.warp);
-  }
-  unsettled_groups.clear();
+// Groups of a warp complete in order: prefix maxima follow from CountedBarrier::AtMost, and a wait for all of them
+// from the largest.
+void Sm::Machine::SettleGroup(uint32_t group_id) {
+  const CopyGroup group = groups[group_id];
+  Warp& warp = warps[group.warp];
+  --warp.groups_unanswered;
+  warp.copies_done = std::max(warp.copies_done, group.done);
+  free_groups.push_back(group_id);
+  if (group.barrier == isa::kNoBarrier) return;
+  warp.counters.Answer(group.barrier, group.done);
+  if (IsCounted(group.warp, group.barrier))
+    counted[group.warp * kBarriers + group.barrier].Answer(group.ticket, group.done);
+  if (warp.live) Touch(group.warp);
 }
 
 // ---- Arrivals and answers
@@ -193,7 +191,7 @@ void Sm::Machine::Arrive() {
       Drained(arrival.index, arrival.cycle);
       break;
     case Arrival::Kind::kCta:
-      StartWarps(arrival.index, arrival.cycle);
+      StartWarps(arrival.cycle);
       break;
   }
 }
@@ -206,46 +204,45 @@ void Sm::Machine::Acknowledge(uint32_t id, Cycle at) {
   Touch(id);
 }
 
-void Sm::Machine::Answer(const memory::MemoryRequest& request) {
-  const uint32_t index = RequestPort::IndexOf(request);
-  switch (RequestPort::KindOf(request)) {
+void Sm::Machine::Answer(const PendingAnswer& answer) {
+  const uint32_t index = RequestPort::IndexOf(answer.tag);
+  switch (RequestPort::KindOf(answer.tag)) {
     case RequestPort::kInstruction:
-      AnswerFetch(request.line_address, request.reply_cycle);
+      AnswerFetch(answer.line_address, answer.cycle);
       break;
     case RequestPort::kConstant:
-      AnswerConstant(request.line_address, request.reply_cycle);
+      AnswerConstant(answer.line_address, answer.cycle);
       break;
     case RequestPort::kL1Miss:
-      l1.Answer(index, request.reply_cycle,
-                [&](uint32_t transaction) { AnswerTransaction(transaction, request.reply_cycle); });
+      if (!l1.MissFree()) FreeGlobalPorts(answer.cycle);
+      l1.Answer(index, [&](uint32_t transaction) { AnswerTransaction(transaction, answer.cycle); });
       break;
     case RequestPort::kTransaction:
-      AnswerTransaction(index, request.reply_cycle);
+      AnswerTransaction(index, answer.cycle);
       break;
-    case RequestPort::kStore:
-      Acknowledge(index, request.reply_cycle);
+    case RequestPort::kStore:  // known when it leaves the port: Deliver
       break;
   }
 }
 
-void Sm::Machine::TakeReplies(Cycle begin) {
-  window_begin = begin;
-  between_windows = true;
-  AdvanceCalendars(begin);
-  for (const memory::MemoryRequest& request : port.outbox()) {
-    HEDDLE_CHECK(request.reply_cycle >= begin && request.reply_cycle > request.cycle, Path(), begin,
-                 "a request without a reply, or one that came before its window");
-    Answer(request);
-  }
-  port.outbox().clear();
-  SettleGroups();
-  // Misses that are on their way have got a cycle of arrival: L1 may take more of them at a known time.
-  const Cycle miss_free = l1.MissFreeAt(begin);
+// L1 can take a miss again: loads that stood before it may issue.
+void Sm::Machine::FreeGlobalPorts(Cycle at) {
   for (SubCore& sub_core : sub_cores) {
     Cycle& free = sub_core.port_free[static_cast<size_t>(IssuePort::kGlobal)];
-    if (free == kNever) free = std::max({begin, miss_free, sub_core.mio.FreeAt()});
-    sub_core.stale |= free >= begin;
+    if (free != kNever) continue;
+    free = std::max(at, sub_core.mio.FreeAt());
+    sub_core.stale = true;
   }
+}
+
+// Every answer of one cycle, and then who can issue because of them.
+void Sm::Machine::TakeAnswers() {
+  now = answers[next_answer].cycle;
+  while (next_answer < answers.size() && answers[next_answer].cycle == now) Answer(answers[next_answer++]);
+  RefreshTouched();
+}
+
+void Sm::Machine::RefreshTouched() {
   for (size_t word = 0; word < touched.size(); ++word) {
     for (uint64_t left = touched[word]; left != 0; left &= left - 1) {
       const auto id = static_cast<uint32_t>(64 * word + static_cast<size_t>(std::countr_zero(left)));
@@ -259,6 +256,40 @@ void Sm::Machine::TakeReplies(Cycle begin) {
     if (sub_core.stale) Select(sub_core);
     sub_core.stale = false;
   }
+}
+
+// Replies become answers that wait for their cycle; their order does not depend on the window that they were asked
+// in. An acknowledgement changes nothing before it comes but what a fence waits for, so it is known at once.
+void Sm::Machine::TakeReplies(Cycle begin) {
+  between_windows = true;
+  AdvanceCalendars(begin);
+  memory::Outbox& outbox = port.outbox();
+  next_departure = kNever;
+  size_t kept = 0;
+  new_answers.clear();
+  for (const memory::MemoryRequest& request : outbox) {
+    if (request.reply_cycle == 0) {  // leaves in a later window
+      HEDDLE_CHECK(request.cycle >= begin, Path(), begin, "a request without a reply");
+      next_departure = std::min(next_departure, request.cycle);
+      outbox[kept++] = request;
+      continue;
+    }
+    HEDDLE_CHECK(request.reply_cycle >= begin && request.reply_cycle > request.cycle, Path(), begin,
+                 "a reply that came before its window");
+    if (RequestPort::KindOf(request.tag) == RequestPort::kStore) {
+      Acknowledge(RequestPort::IndexOf(request.tag), request.reply_cycle);
+    } else {
+      new_answers.push_back({request.reply_cycle, request.cycle, request.line_address, request.tag,
+                             static_cast<uint32_t>(new_answers.size())});
+    }
+  }
+  outbox.resize(kept);
+  std::sort(new_answers.begin(), new_answers.end());
+  old_answers.assign(answers.begin() + static_cast<ptrdiff_t>(next_answer), answers.end());
+  answers.resize(old_answers.size() + new_answers.size());
+  std::merge(old_answers.begin(), old_answers.end(), new_answers.begin(), new_answers.end(), answers.begin());
+  next_answer = 0;
+  RefreshTouched();
 }
 
 }  // namespace heddle::sm

@@ -2,13 +2,13 @@
 
 namespace heddle::sm {
 
-L1Cache::L1Cache(const config::L1& config)
-    : sets_(config.sets), pending_limit_(config.pending_lines), releases_(kReleaseBuckets) {}
+L1Cache::L1Cache(const config::L1& config) : sets_(config.sets), pending_limit_(config.pending_lines) {}
 
 void L1Cache::Resize(uint64_t bytes) {
   ways_ = static_cast<uint32_t>(bytes / (uint64_t{sets_} * memory::kLineBytes));
   tags_.assign(size_t{sets_} * ways_, 0);
   lines_.assign(size_t{sets_} * ways_, Line{});
+  for (Miss& miss : misses_) miss.line = kNone;
 }
 
 void L1Cache::Invalidate() {
@@ -16,7 +16,7 @@ void L1Cache::Invalidate() {
     Line& line = lines_[i];
     // What is still on its way keeps its place for those that wait for it, but nobody else finds it.
     tags_[i] = 0;
-    line.present = line.arriving = 0;
+    line.present = 0;
   }
 }
 
@@ -26,7 +26,7 @@ size_t L1Cache::SetStart(uint64_t line_address) const {
   return ((line ^ line / sets_ ^ line / sets_ / sets_) & (sets_ - 1)) * ways_;
 }
 
-L1Cache::Lookup L1Cache::Find(uint64_t line_address, uint8_t sectors, Cycle now) {
+L1Cache::Lookup L1Cache::Find(uint64_t line_address, uint8_t sectors) {
   Lookup found;
   found.missing = sectors;
   const size_t start = SetStart(line_address);
@@ -36,23 +36,18 @@ L1Cache::Lookup L1Cache::Find(uint64_t line_address, uint8_t sectors, Cycle now)
   found.line = static_cast<uint32_t>(start + way);
   Line& line = lines_[found.line];
   line.used = ++clock_;
-  if (line.arriving != 0 && line.arrival <= now) {
-    line.present |= line.arriving;
-    line.arriving = 0;
-  }
   found.unanswered = line.unanswered & sectors;
-  if ((line.arriving & sectors) != 0) found.ready = line.arrival;
-  found.missing = static_cast<uint8_t>(sectors & ~(line.present | line.arriving | line.unanswered));
+  found.missing = static_cast<uint8_t>(sectors & ~(line.present | line.unanswered));
   return found;
 }
 
-uint32_t L1Cache::Allocate(uint64_t line_address, Cycle now) {
+uint32_t L1Cache::Allocate(uint64_t line_address) {
   const size_t start = SetStart(line_address);
   uint32_t victim = kNone;
   uint64_t oldest = ~uint64_t{0};
   for (uint32_t way = 0; way < ways_; ++way) {
     const Line& line = lines_[start + way];
-    if (line.unanswered != 0 || (line.arriving != 0 && line.arrival > now) || line.used >= oldest) continue;
+    if (line.unanswered != 0 || line.used >= oldest) continue;
     victim = static_cast<uint32_t>(start + way);
     oldest = line.used;
   }
@@ -75,8 +70,8 @@ void L1Cache::AddWaiter(uint32_t miss, uint32_t waiter) {
   misses_[miss].waiters = node;
 }
 
-uint32_t L1Cache::Request(uint64_t line_address, uint8_t sectors, const Lookup& found, Cycle now,
-                          uint32_t waiter, bool allocate) {
+uint32_t L1Cache::Request(uint64_t line_address, uint8_t sectors, const Lookup& found, uint32_t waiter,
+                          bool allocate) {
   if (free_misses_.empty()) {
     free_misses_.push_back(static_cast<uint32_t>(misses_.size()));
     misses_.emplace_back();
@@ -85,7 +80,7 @@ uint32_t L1Cache::Request(uint64_t line_address, uint8_t sectors, const Lookup& 
   free_misses_.pop_back();
   Miss& miss = misses_[id];
   miss.sectors = sectors;
-  miss.line = found.line != kNone || !allocate ? found.line : Allocate(line_address, now);
+  miss.line = found.line != kNone || !allocate ? found.line : Allocate(line_address);
   if (miss.line != kNone) {
     Line& line = lines_[miss.line];
     miss.next_of_line = line.miss;
@@ -93,7 +88,6 @@ uint32_t L1Cache::Request(uint64_t line_address, uint8_t sectors, const Lookup& 
     line.unanswered |= sectors;
   }
   if (waiter != kNone) AddWaiter(id, waiter);
-  ++unanswered_;
   ++pending_;
   return id;
 }
@@ -108,31 +102,10 @@ uint32_t L1Cache::Join(uint32_t line, uint8_t sectors, uint32_t waiter) {
   return joined;
 }
 
-void L1Cache::Write(uint64_t line_address, uint8_t sectors, Cycle now) {
-  uint32_t id = Find(line_address, sectors, now).line;
-  if (id == kNone) id = Allocate(line_address, now);
+void L1Cache::Write(uint64_t line_address, uint8_t sectors) {
+  uint32_t id = Find(line_address, sectors).line;
+  if (id == kNone) id = Allocate(line_address);
   if (id != kNone) lines_[id].present |= sectors;
-}
-
-void L1Cache::Release(Cycle now) {
-  const uint64_t bucket = now >> kReleaseShift;
-  const uint64_t stop = std::min(bucket + 1, release_bucket_ + kReleaseBuckets);
-  for (; release_bucket_ < stop; ++release_bucket_) {
-    uint32_t& arrived = releases_[release_bucket_ % kReleaseBuckets];
-    pending_ -= arrived;
-    arrived = 0;
-  }
-  release_bucket_ = bucket + 1;
-}
-
-Cycle L1Cache::MissFreeAt(Cycle now) {
-  if (pending_ < pending_limit_) return now;
-  AdvanceTo(now);
-  if (pending_ < pending_limit_) return now;
-  if (pending_ == unanswered_) return ~Cycle{0};
-  uint64_t bucket = release_bucket_;
-  while (releases_[bucket % kReleaseBuckets] == 0) ++bucket;
-  return bucket << kReleaseShift;
 }
 
 }  // namespace heddle::sm

@@ -1,11 +1,9 @@
 // The L1 data cache: 128-byte lines of four sectors, LRU, and the misses on their way.
 //
-// A miss is unanswered from its request until the window's edge, then its arrival is known and may lie far
-// ahead. A load that finds its sectors on their way joins them: it waits for the same answer and asks nobody
-// again.
+// A miss is on its way from its request until Answer, which is called at the cycle of its arrival. A load that finds
+// its sectors on their way joins them: it waits for the same answer and asks nobody again.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -21,46 +19,38 @@ class L1Cache {
 
   explicit L1Cache(const config::L1& config);
 
-  // What shared memory leaves. Forgets all lines.
+  // What shared memory leaves. Forgets all lines; what is on its way arrives for those that wait for it.
   void Resize(uint64_t bytes);
   void Invalidate();
 
   struct Lookup {
     uint8_t missing = 0;     // sectors that must be asked for
-    uint8_t unanswered = 0;  // on their way, arrival not known: Join
-    Cycle ready = 0;         // the others are here from this cycle on
+    uint8_t unanswered = 0;  // on their way: Join; the others are here
     uint32_t line = kNone;   // handle for Request and Join; kNone when absent
   };
-  // `sectors` of a line at `now`; the line becomes the most recently used.
-  Lookup Find(uint64_t line_address, uint8_t sectors, Cycle now);
+  // `sectors` of a line, which becomes the most recently used.
+  Lookup Find(uint64_t line_address, uint8_t sectors);
 
   // Registers a request for `sectors` that Find reported missing, of which `waiter` waits (kNone: nobody
   // does), and with `allocate` gives it a line if a way can be had. Returns the miss, the tag of the request.
-  uint32_t Request(uint64_t line_address, uint8_t sectors, const Lookup& found, Cycle now, uint32_t waiter,
+  uint32_t Request(uint64_t line_address, uint8_t sectors, const Lookup& found, uint32_t waiter,
                    bool allocate);
   // Lets `waiter` wait for the unanswered misses of the line that hold any of `sectors`; returns how many.
   uint32_t Join(uint32_t line, uint8_t sectors, uint32_t waiter);
-  // The answer to a miss. Calls answer(waiter) for each that waited.
+  // The answer to a miss: its sectors are here. Calls answer(waiter) for each that waited.
   template <typename Callback>
-  void Answer(uint32_t miss, Cycle arrival, Callback answer);
+  void Answer(uint32_t miss, Callback answer);
 
   // A store under write-through-with-allocation (local memory): the sectors are here afterwards.
-  void Write(uint64_t line_address, uint8_t sectors, Cycle now);
+  void Write(uint64_t line_address, uint8_t sectors);
 
-  // Called at the start of a window, before Answer.
-  void AdvanceTo(Cycle now) {
-    if (now >> kReleaseShift >= release_bucket_) Release(now);
-  }
-  // When a further miss may be sent: `now` if fewer than pending_lines are on their way, else the earliest
-  // arrival that is known (to 16 cycles), or ~0 when none is.
-  Cycle MissFreeAt(Cycle now);
+  // A further miss may be sent: fewer than pending_lines are on their way.
+  bool MissFree() const { return pending_ < pending_limit_; }
 
  private:
   struct Line {
     uint64_t used = 0;
-    Cycle arrival = 0;  // of the sectors in `arriving`
     uint8_t present = 0;
-    uint8_t arriving = 0;
     uint8_t unanswered = 0;
     uint32_t miss = kNone;  // newest unanswered miss of the line
   };
@@ -76,12 +66,8 @@ class L1Cache {
   };
 
   size_t SetStart(uint64_t line_address) const;
-  uint32_t Allocate(uint64_t line_address, Cycle now);
+  uint32_t Allocate(uint64_t line_address);
   void AddWaiter(uint32_t miss, uint32_t waiter);
-  void Release(Cycle now);
-
-  static constexpr uint32_t kReleaseBuckets = 1024;
-  static constexpr uint32_t kReleaseShift = 4;
 
   uint32_t sets_;
   uint32_t ways_ = 0;
@@ -93,22 +79,19 @@ class L1Cache {
   std::vector<uint32_t> free_misses_;
   std::vector<Waiter> waiters_;
   uint32_t free_waiter_ = kNone;
-  // Misses on their way: unanswered ones, and answered ones by the bucket of cycles in which they arrive.
-  uint32_t pending_ = 0;
-  uint32_t unanswered_ = 0;
-  uint64_t release_bucket_ = 0;
-  std::vector<uint32_t> releases_;
+  uint32_t pending_ = 0;  // misses on their way
 };
 
 template <typename Callback>
-void L1Cache::Answer(uint32_t id, Cycle arrival, Callback answer) {
+void L1Cache::Answer(uint32_t id, Callback answer) {
   Miss& miss = misses_[id];
   if (miss.line != kNone) {
     Line& line = lines_[miss.line];
     line.unanswered = static_cast<uint8_t>(line.unanswered & ~miss.sectors);
-    line.arriving |= miss.sectors;
-    line.arrival = std::max(line.arrival, arrival);
-    if (line.unanswered == 0) line.miss = kNone;
+    line.present |= miss.sectors;
+    uint32_t* link = &line.miss;
+    while (*link != id) link = &misses_[*link].next_of_line;
+    *link = miss.next_of_line;
   }
   for (uint32_t waiter = miss.waiters; waiter != kNone;) {
     const uint32_t next = waiters_[waiter].next;
@@ -119,9 +102,7 @@ void L1Cache::Answer(uint32_t id, Cycle arrival, Callback answer) {
   }
   miss = Miss{};
   free_misses_.push_back(id);
-  --unanswered_;
-  const uint64_t bucket = std::max(release_bucket_, (arrival >> kReleaseShift) + 1);
-  ++releases_[std::min(bucket, release_bucket_ + kReleaseBuckets - 1) % kReleaseBuckets];
+  --pending_;
 }
 
 }  // namespace heddle::sm

@@ -36,8 +36,8 @@ class RequestPort {
     Send(memory::RequestKind::kRead, line_address, 15, at, who, 0);
   }
 
-  static Kind KindOf(const memory::MemoryRequest& request) { return static_cast<Kind>(request.tag >> 28); }
-  static uint32_t IndexOf(const memory::MemoryRequest& request) { return request.tag & 0x0fffffff; }
+  static Kind KindOf(uint32_t tag) { return static_cast<Kind>(tag >> 28); }
+  static uint32_t IndexOf(uint32_t tag) { return tag & 0x0fffffff; }
 
   // What is sent from now on is counted for this launch.
   void CountFor(uint32_t launch) { launch_ = launch; }
