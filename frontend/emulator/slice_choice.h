@@ -23,7 +23,8 @@ struct SliceChoice {
 };
 
 // Runs the sampled CTAs on clones of the memory, in full mode and with each slice. A sample that cannot finish alone
-// (CTAs that wait for others) is replaced by the whole grid. Errors: the launch itself is impossible.
+// (CTAs that wait for others) is replaced by the whole grid. Where an earlier launch skipped what this one reads, a sample
+// that differs leaves the sound slice, whose assumption (ordinary divisions) the skipped values cannot test. Errors: the launch itself is impossible.
 Result<SliceChoice> ChooseSlice(const LaunchDescription& launch, const SliceSample& sample = {});
 
 // True when the sampled CTAs give the same stream with `slice` as in full mode, and no load saw skipped data.
