@@ -273,6 +273,10 @@ bool Parser::ParseSuffixes(Operand& operand) {
       operand.flags |= isa::kRow;
     else if (Eat("COL"))
       operand.flags |= isa::kColumn;
+    else if (Eat("negA"))
+      operand.flags |= isa::kNegatedA;
+    else if (Eat("negB"))
+      operand.flags |= isa::kNegatedB;
     else if (Eat("tnspA"))
       operand.flags |= isa::kTransposedA;
     else if (Eat("tnspB"))

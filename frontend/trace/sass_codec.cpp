@@ -63,7 +63,7 @@ bool DecodeOperand(const pb::StoredSass::Operand& in, isa::Operand* out) {
   for (const uint32_t byte :
        {in.reg(), in.width(), in.uniform_reg(), in.descriptor_reg(), in.scale(), in.bank()})
     if (byte > 255) return false;
-  if (in.kind() > kLastOperandKind || in.flags() > 0xffff) return false;
+  if (in.kind() > kLastOperandKind || in.flags() > isa::kAllOperandFlags) return false;
   out->kind = static_cast<isa::OperandKind>(in.kind());
   out->reg = static_cast<uint8_t>(in.reg());
   out->width = static_cast<uint8_t>(in.width());
@@ -72,7 +72,7 @@ bool DecodeOperand(const pb::StoredSass::Operand& in, isa::Operand* out) {
   out->scale = static_cast<uint8_t>(in.scale());
   out->bank = static_cast<uint8_t>(in.bank());
   out->is_destination = in.is_destination();
-  out->flags = static_cast<uint16_t>(in.flags());
+  out->flags = in.flags();
   out->value = in.value();
   return true;
 }

@@ -126,6 +126,8 @@ std::string SuffixText(const Operand& operand) {
   if (operand.Has(kByteSelect)) text += fmt::format(".B{}", operand.scale);
   if (operand.Has(kRow)) text += ".ROW";
   if (operand.Has(kColumn)) text += ".COL";
+  if (operand.Has(kNegatedA)) text += ".negA";
+  if (operand.Has(kNegatedB)) text += ".negB";
   if (operand.Has(kTransposedA)) text += ".tnspA";
   if (operand.Has(kTransposedB)) text += ".tnspB";
   return text;

@@ -65,7 +65,11 @@ enum OperandFlag : uint32_t {
   kPackedF32 = 1 << 15,    // .F32x2.HI_LO: a pair of FP32 in two registers
   kTransposedB = 1 << 16,  // gdesc[..].tnspB
   kColumn = 1 << 17,       // .COL
+  kNegatedA = 1 << 18,     // gdesc[..].negA
+  kNegatedB = 1 << 19,     // gdesc[..].negB
 };
+
+inline constexpr uint32_t kAllOperandFlags = (1 << 20) - 1;
 
 struct Operand {
   OperandKind kind = OperandKind::kNone;

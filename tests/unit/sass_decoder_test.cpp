@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "sim/isa/matrix.h"
 #include "sim/isa/registers.h"
 #include "sim/isa/special_registers.h"
 
@@ -167,6 +168,39 @@ TEST(DecodeListing, MatrixWidths) {
   EXPECT_EQ(widths(Decode({"HGMMA.64x256x16.F32.BF16", "R24,gdesc[UR8],R24,gsb0"})),
             (std::vector<int>{128, 4, 128, 1}));
   EXPECT_EQ(widths(Decode({"LDSM.16.MT88.4", "R84,[R6+0x8000]"})), (std::vector<int>{4, 1}));
+}
+
+// Texts as nvdisasm prints what ptxas makes of wgmma.mma_async.
+TEST(DecodeListing, WarpGroupMatrices) {
+  using isa::MatrixType;
+  const auto of = [](const char* opcode, const char* operands) {
+    const auto matrix = isa::MatrixOf(Decode({opcode, operands}));
+    EXPECT_TRUE(matrix.has_value()) << opcode;
+    return matrix.value_or(isa::Matrix{});
+  };
+  const isa::Matrix ss = of("HGMMA.64x16x16.F32.BF16", "R24,gdesc[UR8].negB.tnspA.tnspB,R24,UP0,gsb0");
+  EXPECT_EQ(ss.m * 1000000 + ss.n * 1000 + ss.k, 64016016);
+  EXPECT_TRUE(ss.warp_group && ss.a_in_shared && ss.b_in_shared && ss.transposed_a && ss.transposed_b);
+  EXPECT_TRUE(!ss.negated_a && ss.negated_b && ss.closes_group && !ss.sparse);
+  EXPECT_EQ(ss.a, MatrixType::kBF16);
+  const isa::Matrix rs = of("HGMMA.64x200x8.F32.TF32", "R24,-R28,gdesc[UR4].negB,RZ,!UPT");
+  EXPECT_TRUE(!rs.a_in_shared && rs.b_in_shared && rs.negated_a && rs.negated_b && !rs.closes_group);
+  EXPECT_EQ(rs.BytesOfA(), 64u * 8 * 4);
+  EXPECT_EQ(rs.BytesOfB(), 200u * 8 * 4);
+  const isa::Matrix fp8 = of("QGMMA.64x8x32.F16.E5M2.E4M3", "R24,gdesc[UR8],R24");
+  EXPECT_EQ(fp8.a, MatrixType::kE5M2);
+  EXPECT_EQ(fp8.b, MatrixType::kE4M3);
+  EXPECT_EQ(fp8.accumulator, MatrixType::kF16);
+  const isa::Matrix half = of("HGMMA.64x8x16.F16", "R24,gdesc[UR8],R24");
+  EXPECT_EQ(half.a, MatrixType::kF16);
+  EXPECT_EQ(half.accumulator, MatrixType::kF16);
+  const isa::Matrix bits = of("BGMMA.64x16x256.AND.POPC", "R24,R32,gdesc[UR4],R24,UP0,gsb0");
+  EXPECT_EQ(bits.BytesOfB(), 16u * 256 / 8);
+  EXPECT_EQ(bits.accumulator, MatrixType::kS32);
+  const isa::Matrix sparse = of("HGMMA.SP.64x8x32.F32.BF16", "R24,R28,gdesc[UR4],R24,UP0,R33,0x0,gsb0");
+  EXPECT_TRUE(sparse.sparse);
+  EXPECT_EQ(sparse.BytesOfA(), 64u * 16 * 2);
+  EXPECT_EQ(isa::MatrixOf(Decode({"FFMA", "R0,R1,R2,R3"})), std::nullopt);
 }
 
 TEST(DecodeListing, PredicateFile) {
