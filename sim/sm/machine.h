@@ -16,6 +16,7 @@
 #include "sim/sm/units/barrier_unit.h"
 #include "sim/sm/units/coalescer.h"
 #include "sim/sm/units/constant_cache.h"
+#include "sim/sm/units/cycle_port.h"
 #include "sim/sm/units/dependence_counters.h"
 #include "sim/sm/units/instruction_fetch.h"
 #include "sim/sm/units/l1_cache.h"
@@ -344,7 +345,7 @@ struct Sm::Machine {
   ConstantCache constants;
   L1Cache l1;
   SharedMemory shared;
-  engine::Calendar lsu;  // cycles of the LSU and the data array behind it
+  CyclePort lsu;  // cycles of the LSU and the data array behind it
   RequestPort port;
 
   std::vector<CountedBarrier> counted;        // by warp and barrier; empty until a launch needs it

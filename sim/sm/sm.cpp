@@ -31,7 +31,6 @@ Sm::Machine::Machine(const config::Gpu& gpu, uint32_t sm_id)
       constants(gpu.sm.constant_caches, gpu.sm.sub_core_count),
       l1(gpu.sm.l1),
       shared(gpu.sm.shared_memory),
-      lsu(1.0, 1),
       port(sm_id),
       warp_in_use(gpu.sm.max_warps) {
   HEDDLE_CHECK(std::has_single_bit(sub_core_count) && gpu.sm.max_warps <= kMaxWarps &&

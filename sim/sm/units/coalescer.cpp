@@ -1,41 +1,40 @@
 #include "sim/sm/units/coalescer.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace heddle::sm {
 namespace {
 
 constexpr uint64_t kLineMask = memory::kLineBytes - 1;
-constexpr uint32_t kAllLanes = ~0u;
+constexpr uint32_t kSectorShift = std::countr_zero(memory::kSectorBytes);
+static_assert(memory::kLineBytes == 4 * memory::kSectorBytes);
 
-// Lane i accesses address[0] + i * bytes: the commonest pattern, and its lines follow from arithmetic.
-bool IsDense(const uint64_t* address, uint32_t bytes_per_lane) {
-  uint64_t different = address[0] & (bytes_per_lane - 1);
-  for (uint32_t lane = 0; lane < kWarpLanes; ++lane)
-    different |= address[lane] ^ (address[0] + uint64_t{lane} * bytes_per_lane);
-  return different == 0;
-}
+// What is to be known of all lanes, as bits by lane: found for all of them at once, without a branch.
+struct LaneBits {
+  uint32_t same_line = 0;    // as the lane before it
+  uint32_t odd_sector = 0;   // bit 0 of the sector in its line
+  uint32_t high_sector = 0;  // bit 1
+};
 
-uint8_t SectorsOf(uint64_t first_byte, uint64_t last_byte) {
-  const uint32_t first = static_cast<uint32_t>(first_byte & kLineMask) / memory::kSectorBytes;
-  const uint32_t last = static_cast<uint32_t>(last_byte & kLineMask) / memory::kSectorBytes;
-  return static_cast<uint8_t>((2u << last) - (1u << first));
-}
-
-void CoalesceDense(uint64_t first, uint32_t bytes_per_lane, LineAccesses* out) {
-  const uint64_t end = first + uint64_t{kWarpLanes} * bytes_per_lane;
-  for (uint64_t at = first; at < end;) {
-    const uint64_t next = std::min(end, (at | kLineMask) + 1);
-    LineAccess& line = out->lines[out->count++];
-    line.line_address = at & ~kLineMask;
-    const auto first_lane = static_cast<uint32_t>((at - first) / bytes_per_lane);
-    const auto lanes = static_cast<uint32_t>((next - at) / bytes_per_lane);
-    line.lanes = static_cast<uint32_t>((uint64_t{1} << lanes) - 1) << first_lane;
-    line.sector_mask = SectorsOf(at, next - 1);
-    line.bytes = static_cast<uint16_t>(next - at);
-    at = next;
+LaneBits BitsOf(const uint64_t* address) {
+  uint64_t same = 0;
+  uint64_t sectors = 0;
+  for (uint64_t lane = 1; lane < kWarpLanes; ++lane)
+    same |= uint64_t{((address[lane] ^ address[lane - 1]) & ~kLineMask) == 0} << lane;
+  for (uint64_t lane = 0; lane < kWarpLanes; ++lane) {
+    const uint64_t sector = address[lane] >> kSectorShift;
+    sectors |= ((sector & 1) | (sector & 2) << 31) << lane;
   }
+  return {static_cast<uint32_t>(same), static_cast<uint32_t>(sectors), static_cast<uint32_t>(sectors >> 32)};
+}
+
+// Of all lanes, active or not: that is cheaper to ask, and the other way is as right.
+bool AreAligned(const uint64_t* address, uint32_t bytes) {
+  uint64_t low = 0;
+  for (uint32_t lane = 0; lane < kWarpLanes; ++lane) low |= address[lane];
+  return std::has_single_bit(bytes) && (low & (bytes - 1)) == 0;
 }
 
 LineAccess& LineOf(uint64_t line_address, LineAccesses* out) {
@@ -46,29 +45,53 @@ LineAccess& LineOf(uint64_t line_address, LineAccesses* out) {
   return line;
 }
 
-}  // namespace
+void Add(LineAccess* line, uint32_t lanes, uint32_t sectors, uint32_t bytes) {
+  line->lanes |= lanes;
+  line->sector_mask = static_cast<uint8_t>(line->sector_mask | sectors);
+  line->bytes = static_cast<uint16_t>(line->bytes + bytes);
+}
 
-void Coalesce(const uint64_t* address, uint32_t lanes, uint32_t bytes_per_lane, LineAccesses* out) {
-  out->count = 0;
-  if (lanes == kAllLanes && std::has_single_bit(bytes_per_lane) && IsDense(address, bytes_per_lane)) {
-    CoalesceDense(address[0], bytes_per_lane, out);
-    return;
-  }
+uint32_t SectorsOf(uint64_t first_byte, uint64_t last_byte) {
+  const uint32_t first = static_cast<uint32_t>(first_byte & kLineMask) >> kSectorShift;
+  const uint32_t last = static_cast<uint32_t>(last_byte & kLineMask) >> kSectorShift;
+  return (2u << last) - (1u << first);
+}
+
+// Lane by lane: accesses may cross a line.
+void CoalesceUnaligned(const uint64_t* address, uint32_t lanes, uint32_t bytes_per_lane, LineAccesses* out) {
   for (uint32_t left = lanes; left != 0; left &= left - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(left));
     const uint64_t first = address[lane];
     const uint64_t last = first + bytes_per_lane - 1;
-    LineAccess& line = LineOf(first & ~kLineMask, out);
-    line.lanes |= 1u << lane;
-    const bool crosses = ((first ^ last) & ~kLineMask) != 0;
-    const uint64_t here = crosses ? first | kLineMask : last;
-    line.sector_mask = static_cast<uint8_t>(line.sector_mask | SectorsOf(first, here));
-    line.bytes = static_cast<uint16_t>(line.bytes + (here - first + 1));
-    if (!crosses) continue;
-    LineAccess& next = LineOf(last & ~kLineMask, out);
-    next.lanes |= 1u << lane;
-    next.sector_mask = static_cast<uint8_t>(next.sector_mask | SectorsOf(last & ~kLineMask, last));
-    next.bytes = static_cast<uint16_t>(next.bytes + (last & kLineMask) + 1);
+    const uint64_t here = std::min(last, first | kLineMask);
+    const auto bytes = static_cast<uint32_t>(here - first + 1);
+    Add(&LineOf(first & ~kLineMask, out), 1u << lane, SectorsOf(first, here), bytes);
+    if (here == last) continue;
+    Add(&LineOf(last & ~kLineMask, out), 1u << lane, SectorsOf(here + 1, last), bytes_per_lane - bytes);
+  }
+}
+
+}  // namespace
+
+void Coalesce(const uint64_t* address, uint32_t lanes, uint32_t bytes_per_lane, LineAccesses* out) {
+  out->count = 0;
+  if (!AreAligned(address, bytes_per_lane)) {
+    CoalesceUnaligned(address, lanes, bytes_per_lane, out);
+    return;
+  }
+  // An aligned access lies in one sector. Neighbours in the same line are taken together.
+  const LaneBits bits = BitsOf(address);
+  const uint32_t joined = bits.same_line & lanes & lanes << 1;
+  for (uint32_t starts = lanes & ~joined; starts != 0; starts &= starts - 1) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(starts));
+    const auto count = 1 + static_cast<uint32_t>(std::countr_one(joined >> lane >> 1));
+    const auto run = static_cast<uint32_t>((uint64_t{1} << count) - 1) << lane;
+    const uint32_t odd = run & bits.odd_sector;
+    const uint32_t even = run & ~bits.odd_sector;
+    const uint32_t sectors =
+        uint32_t{(even & ~bits.high_sector) != 0} | uint32_t{(odd & ~bits.high_sector) != 0} << 1 |
+        uint32_t{(even & bits.high_sector) != 0} << 2 | uint32_t{(odd & bits.high_sector) != 0} << 3;
+    Add(&LineOf(address[lane] & ~kLineMask, out), run, sectors, count * bytes_per_lane);
   }
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/config/gpu_description.h"
-#include "sim/engine/calendar.h"
+#include "sim/sm/units/cycle_port.h"
 
 namespace heddle::sm {
 
@@ -23,7 +23,7 @@ class MioQueue {
 
   // An instruction that issues at `at` (>= FreeAt()) and keeps the LSU busy for `lsu_cycles`. Returns the
   // cycle in which the LSU takes it: at + issue_to_lsu_cycles when nothing is in the way.
-  Cycle Push(Cycle at, uint32_t lsu_cycles, engine::Calendar* lsu) {
+  Cycle Push(Cycle at, uint32_t lsu_cycles, CyclePort* lsu) {
     const uint64_t generated = std::max(4 * (at + issue_to_lsu_cycles_), next_address_quarters_);
     next_address_quarters_ = generated + address_interval_quarters_;
     // In order: a request never passes the one before it.

@@ -24,15 +24,13 @@ class SharedMemory {
  public:
   explicit SharedMemory(const config::SharedMemory& config);
 
-  // Of the lanes in `lanes`, whose byte offsets are `address[lane]` (an array of 32).
+  // Of the lanes in `lanes`, whose byte offsets are `address[lane]` (an array of 32), aligned to `bytes_per_lane`.
   template <typename Address>
   Wavefronts WavefrontsOf(const Address* address, uint32_t lanes, uint32_t bytes_per_lane, bool atomic) const;
 
  private:
-  uint32_t PhaseWavefronts(const uint32_t* words, uint32_t count, bool atomic) const;
-
   uint32_t bank_shift_;
-  uint32_t bank_mask_;
+  uint32_t banks_;
 };
 
 }  // namespace heddle::sm
