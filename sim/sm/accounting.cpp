@@ -24,32 +24,32 @@ Stall PortStall(IssuePort port) {
   }
 }
 
-// The conditions that hold a warp back, in the order of the ladder: visit(until, reason, barrier or
-// kNoBarrier).
+// The conditions that hold a warp back, in the order of the ladder: visit(until, reason, barrier or kNoBarrier), until
+// it returns true.
 template <typename Visit>
-void VisitLadder(const Sm::Machine& machine, uint32_t id, Visit visit) {
+void VisitLadder(const Sm::Machine& machine, uint32_t id, const Launch& launch, Visit visit) {
   const Warp& warp = machine.warps[id];
-  const InstructionTiming& timing = machine.TimingOf(warp);
-  visit(warp.branch_until, Stall::k_branch_resolving, isa::kNoBarrier);
-  visit(warp.fetch_until, Stall::k_no_instruction, isa::kNoBarrier);
-  visit(warp.stall_until, Stall::k_wait, isa::kNoBarrier);
-  visit(warp.block_until, warp.block_reason, isa::kNoBarrier);
+  const InstructionTiming& timing = launch.instructions[warp.next];
+  if (visit(warp.branch_until, Stall::k_branch_resolving, isa::kNoBarrier)) return;
+  if (visit(warp.fetch_until, Stall::k_no_instruction, isa::kNoBarrier)) return;
+  if (visit(warp.stall_until, Stall::k_wait, isa::kNoBarrier)) return;
+  if (visit(warp.block_until, warp.block_reason, isa::kNoBarrier)) return;
   for (uint32_t left = timing.wait_mask; left != 0; left &= left - 1) {
     const auto barrier = static_cast<uint8_t>(std::countr_zero(left));
-    visit(warp.counters.ZeroAt(barrier), warp.counters.reason[barrier], barrier);
+    if (visit(warp.counters.ZeroAt(barrier), warp.counters.reason[barrier], barrier)) return;
   }
   if (timing.timing_class == TimingClass::kDepbar)
-    visit(machine.DepbarUntil(id, timing), Stall::k_long_scoreboard, timing.depbar_barrier);
-  if (machine.launches[warp.launch].timing->scoreboard) {
+    if (visit(machine.DepbarUntil(id, timing), Stall::k_long_scoreboard, timing.depbar_barrier)) return;
+  if (launch.timing->scoreboard) {
     const ScoreboardWaits waits = machine.WaitsOf(id);
-    visit(waits.fixed, Stall::k_wait, isa::kNoBarrier);
-    visit(waits.for_short, Stall::k_short_scoreboard, isa::kNoBarrier);
-    visit(waits.for_long, Stall::k_long_scoreboard, isa::kNoBarrier);
-  } else if (machine.launches[warp.launch].timing->tracks_registers) {
-    visit(machine.HazardUntil(id), Stall::k_dispatch_stall, isa::kNoBarrier);
+    if (visit(waits.fixed, Stall::k_wait, isa::kNoBarrier)) return;
+    if (visit(waits.for_short, Stall::k_short_scoreboard, isa::kNoBarrier)) return;
+    if (visit(waits.for_long, Stall::k_long_scoreboard, isa::kNoBarrier)) return;
+  } else if (launch.tracks_registers) {
+    if (visit(machine.HazardUntil(id), Stall::k_dispatch_stall, isa::kNoBarrier)) return;
   }
-  visit(machine.sub_cores[machine.SubCoreOf(id)].port_free[static_cast<size_t>(timing.port)],
-        PortStall(timing.port), isa::kNoBarrier);
+  visit(machine.sub_cores[machine.SubCoreOf(id)].ready.PortFree(timing.port), PortStall(timing.port),
+        isa::kNoBarrier);
 }
 
 uint64_t Sum(const stats::StallSlots& slots) {
@@ -61,24 +61,26 @@ uint64_t Sum(const stats::StallSlots& slots) {
 void Sm::Machine::ChargeBubble(uint32_t sub_core_id, uint32_t id, Cycle to) {
   SubCore& sub_core = sub_cores[sub_core_id];
   const Warp& warp = warps[id];
+  Launch& launch = launches[warp.launch];
   Cycle from = sub_core.charged_until;
   if (from >= to) return;
-  VisitLadder(*this, id, [&](Cycle until, Stall reason, uint8_t) {
-    if (until <= from || from >= to) return;
+  sub_core.charged_until = to;
+  VisitLadder(*this, id, launch, [&](Cycle until, Stall reason, uint8_t) {
+    if (until <= from) return false;
     const Cycle stop = std::min(until, to);
-    Charge(warp.launch, warp.next, reason, stop - from);
+    Charge(&launch, warp.next, reason, stop - from);
     from = stop;
+    return from == to;
   });
   // Nothing of its own held it: the operand reads of this instruction did.
-  if (from < to) Charge(warp.launch, warp.next, Stall::k_dispatch_stall, to - from);
-  sub_core.charged_until = to;
+  if (from < to) Charge(&launch, warp.next, Stall::k_dispatch_stall, to - from);
 }
 
 void Sm::Machine::Settle(uint32_t sub_core_id, Cycle to) {
   SubCore& sub_core = sub_cores[sub_core_id];
   if (sub_core.charged_until >= to) return;
-  if (sub_core.live > 0) {
-    const uint32_t local = sub_core.next_warp != kNoIndex ? sub_core.next_warp : sub_core.order[0];
+  if (sub_core.ready.live() > 0) {
+    const uint32_t local = sub_core.next_warp != kNoIndex ? sub_core.next_warp : sub_core.ready.first();
     ChargeBubble(sub_core_id, WarpAt(sub_core_id, local), to);
     return;
   }
@@ -118,14 +120,15 @@ std::vector<WarpWait> Sm::Machine::DescribeWaits() const {
                   .reason = Stall::k_misc,
                   .detail = {}};
     Cycle latest = 0;
-    VisitLadder(*this, id, [&](Cycle until, Stall reason, uint8_t barrier) {
-      if (until <= latest) return;
+    VisitLadder(*this, id, launches[warp.launch], [&](Cycle until, Stall reason, uint8_t barrier) {
+      if (until <= latest) return false;
       latest = until;
       wait.reason = reason;
       wait.detail = until == kNever ? "an event that has no known time" : fmt::format("cycle {}", until);
       if (barrier != isa::kNoBarrier)
         wait.detail =
             fmt::format("scoreboard {}: {} answers outstanding", barrier, warp.counters.unanswered[barrier]);
+      return false;
     });
     if (warp.blocked) {
       const BarrierUnit::State& state = cta.barriers.state(warp.barrier_id);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "sim/base/check.h"
+#include "sim/memory/memory_request.h"
 #include "sim/sm/hazards.h"
 #include "sim/sm/tensor_timing.h"
 
@@ -241,13 +242,13 @@ uint16_t ReadsOf(uint8_t reg, uint8_t width, uint32_t banks) {
 
 void SetReads(const config::Gpu& gpu, const Instruction& instruction, InstructionTiming* timing) {
   const uint32_t banks = gpu.sm.sub_core.register_banks;
+  const auto add = [&](uint16_t reads) { timing->reads = static_cast<uint16_t>(timing->reads + reads); };
   size_t slot = 0;
   for (int i = 0; i < instruction.operand_count; ++i) {
     const Operand& operand = instruction.operands[static_cast<size_t>(i)];
     if (operand.is_destination) continue;
     if (operand.kind == OperandKind::kMemory) {
-      timing->other_reads = static_cast<uint16_t>(
-          timing->other_reads + ReadsOf(operand.reg, operand.Has(isa::kAddress64) ? 2 : 1, banks));
+      add(ReadsOf(operand.reg, operand.Has(isa::kAddress64) ? 2 : 1, banks));
       continue;
     }
     const bool is_slot = operand.kind == OperandKind::kRegister || operand.kind == OperandKind::kConstant ||
@@ -256,12 +257,11 @@ void SetReads(const config::Gpu& gpu, const Instruction& instruction, Instructio
     if (!is_slot) continue;
     if (operand.kind == OperandKind::kRegister) {
       const uint16_t reads = ReadsOf(operand.reg, operand.width, banks);
+      add(reads);
       if (slot < kOperandSlots) {
         timing->slot_reads[slot] = reads;
         if (reads != 0) timing->slot_register[slot] = operand.reg;
         if (operand.Has(isa::kReuse)) timing->reuse = static_cast<uint8_t>(timing->reuse | 1u << slot);
-      } else {
-        timing->other_reads = static_cast<uint16_t>(timing->other_reads + reads);
       }
     }
     ++slot;
@@ -336,6 +336,29 @@ bool WaitsOnScoreboard(const InstructionTiming& timing) {
   }
 }
 
+bool IsQuiet(const InstructionTiming& timing) {
+  switch (timing.timing_class) {
+    case TimingClass::kFixed:
+    case TimingClass::kVariable:
+    case TimingClass::kDepbar:
+      return timing.read_barrier == isa::kNoBarrier && timing.write_barrier == isa::kNoBarrier &&
+             (timing.flags & kOnScoreboard) == 0;
+    default:
+      return false;
+  }
+}
+
+// Where instruction `index` stands in its line, seen from the buffer of a warp that has just issued it.
+uint16_t FetchFlagsOf(const config::Gpu& gpu, uint64_t code_address, uint64_t index) {
+  const uint64_t line_bytes = std::min(gpu.sm.instruction_caches.l0.line_bytes, memory::kLineBytes);
+  const uint64_t next = code_address + (index + 1) * isa::kInstructionBytes;
+  const uint64_t last =
+      next + uint64_t{gpu.sm.sub_core.instruction_buffer_entries - 1} * isa::kInstructionBytes;
+  const bool ends = next % line_bytes < isa::kInstructionBytes;
+  const bool asks = last % line_bytes < isa::kInstructionBytes;
+  return static_cast<uint16_t>((ends ? kEndsLine : 0) | (asks ? kAsksAhead : 0));
+}
+
 InstructionTiming TimingOf(const config::Gpu& gpu, const Instruction& instruction) {
   InstructionTiming timing;
   timing.timing_class = ClassOf(instruction);
@@ -383,6 +406,12 @@ KernelTiming BuildKernelTiming(const config::Gpu& gpu, const isa::KernelCode& co
     for (InstructionTiming& each : timing.instructions)
       if (WaitsOnScoreboard(each)) each.flags |= kOnScoreboard;
   timing.ignores_stall_counts = timing.scoreboard || gpu.dependence != config::DependenceMode::kControlBits;
+  for (size_t i = 0; i < timing.instructions.size(); ++i) {
+    InstructionTiming& each = timing.instructions[i];
+    if (timing.ignores_stall_counts) each.stall_cycles = 1;
+    if (IsQuiet(each)) each.flags |= kIsQuiet;
+    each.flags |= FetchFlagsOf(gpu, timing.code_address, i);
+  }
   timing.tracks_registers =
       timing.ignores_stall_counts || (SlowerThanAssumed(timing.dependences) && timing.early_reads > 0);
   if (!timing.tracks_registers) {

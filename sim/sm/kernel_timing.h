@@ -53,6 +53,9 @@ enum InstructionFlag : uint16_t {
   kSystemScope = 1 << 5,      // MEMBAR.SYS
   kSharedPipe = 1 << 6,       // the pipe serves all sub-cores
   kConstantAddress = 1 << 7,  // LDC: constant_bank and constant_offset are its address
+  kIsQuiet = 1 << 8,          // takes its pipe and its operands and does nothing else that the SM must note
+  kEndsLine = 1 << 9,         // the next instruction lies in another line of L0
+  kAsksAhead = 1 << 10,       // when it has left the buffer, there is room for the first of another line
   kOnScoreboard = 1 << 15,  // its registers are waited for until the cycle at which they are read or written
 };
 
@@ -79,7 +82,7 @@ struct alignas(32) InstructionTiming {
                                                    255};  // operand slots of the reuse cache; 255: none
   uint8_t dependence_class = 0;                      // producer class (low nibble), consumer class (high)
   std::array<uint16_t, kOperandSlots> slot_reads{};  // reads of each slot, a nibble for each bank
-  uint16_t other_reads = 0;                          // reads outside the slots, likewise
+  uint16_t reads = 0;                                // of slots and others together, likewise
 };
 static_assert(sizeof(InstructionTiming) == 32);
 

@@ -21,45 +21,44 @@
 #include "sim/sm/units/instruction_fetch.h"
 #include "sim/sm/units/l1_cache.h"
 #include "sim/sm/units/mio_queue.h"
+#include "sim/sm/units/ready_list.h"
 #include "sim/sm/units/register_file.h"
 #include "sim/sm/units/request_port.h"
 #include "sim/sm/units/shared_memory.h"
 
 namespace heddle::sm {
 
-inline constexpr uint32_t kWarpsPerSubCore = 32;
 inline constexpr uint32_t kMaxWarps = 256;
-inline constexpr uint32_t kNoIndex = ~0u;
 inline constexpr uint64_t kNoLine = ~uint64_t{0};
 
 // One resident warp. Why it does not issue now is told by the `until` cycles, in the order of the ladder
-// (sm.h).
-struct Warp {
+// (sm.h). What every issue looks at comes first.
+struct alignas(64) Warp {
   uint32_t next = 0;     // index of the instruction that it wants to issue
   uint32_t run_end = 0;  // first index that needs Execute
-  uint32_t run_lanes = 0;
   uint32_t launch = 0;
-  uint32_t cta = 0;
-  uint32_t in_cta = 0;
   uint32_t stream_warp = 0;  // its name in the WarpStream
   bool live = false;
-  bool blocked = false;  // the stream says that it waits for a barrier
-  uint8_t barrier_id = 0;
+  bool blocked = false;         // the stream says that it waits for a barrier
+  bool waits_for_acks = false;  // a fence whose block_until follows from the acknowledgements
+  stats::Stall block_reason{};
 
   Cycle branch_until = 0;  // target known
   Cycle fetch_until = 0;   // instruction in the buffer; kNever while L2 has not answered
   Cycle stall_until = 0;   // stall count of the previous instruction
   Cycle block_until = 0;   // anything else that holds it: block_reason
-  stats::Stall block_reason{};
-  bool waits_for_acks = false;  // a fence whose block_until follows from the acknowledgements
-  uint32_t fence_cycles = 0;
-  uint8_t fence_barriers = 0;     // dependence barriers that end with the fence
-  uint64_t block_line = 0;        // memory line of the constant that it waits for
+  DependenceCounters counters;
+
   uint64_t fetch_line = 0;        // line of `next`
   uint64_t ahead_line = kNoLine;  // line behind it, asked for when the buffer had room
   Cycle ahead_until = 0;
 
-  DependenceCounters counters;
+  uint32_t cta = 0;
+  uint32_t in_cta = 0;
+  uint8_t barrier_id = 0;
+  uint8_t fence_barriers = 0;  // dependence barriers that end with the fence
+  uint32_t fence_cycles = 0;
+  uint64_t block_line = 0;  // memory line of the constant that it waits for
 
   uint32_t loads_unanswered =
       0;  // loads and copies in flight: a warp that exits keeps its resources for them
@@ -149,11 +148,13 @@ struct PendingAnswer {
 
 struct Launch {
   bool open = false;
-  const KernelTiming* timing = nullptr;
-  isa::LaunchShape shape;
-  isa::WarpStream* stream = nullptr;
-  stats::LaunchStats* stats = nullptr;
+  bool tracks_registers = false;
+  const InstructionTiming* instructions = nullptr;  // of `timing`
   stats::PcStats* per_pc = nullptr;
+  isa::WarpStream* stream = nullptr;
+  const KernelTiming* timing = nullptr;
+  stats::LaunchStats* stats = nullptr;
+  isa::LaunchShape shape;
   Cycle opened = 0;
   uint64_t order = 0;
   uint64_t slots_in_use = 0;  // CTA slots of the stream
@@ -166,18 +167,13 @@ struct SubCore {
   SubCore(const config::Gpu& gpu)
       : registers(gpu.sm.sub_core), mio(gpu.sm.mio), returns(gpu.sm.mio.return_bytes_per_cycle, 4) {}
 
-  Cycle next_cycle = kNever;      // of the next issue, by warp `next_warp`, as far as is known
-  uint32_t next_warp = kNoIndex;  // local index
+  uint32_t next_warp = kNoIndex;  // local index: who issues at Machine::next_issue, as far as is known
   Cycle free_at = 0;              // the issue port
   Cycle charged_until = 0;
   uint32_t greedy = kNoIndex;
-  uint32_t live = 0;
-  uint32_t draining = 0;                          // exited, loads or copies still in flight
-  bool stale = false;                             // Select again
-  std::array<uint8_t, kWarpsPerSubCore> order{};  // live warps (local indices), first choice first
-  std::array<Cycle, kWarpsPerSubCore> ready{};    // all but the port
-  std::array<uint8_t, kWarpsPerSubCore> port{};   // IssuePort of the next instruction
-  std::array<Cycle, kIssuePortCount> port_free{};
+  uint32_t draining = 0;  // exited, loads or copies still in flight
+  bool stale = false;     // Select again
+  ReadyList ready;        // live warps by local index
   std::array<uint64_t, kIssuePortCount> port_free_quarters{};
   RegisterFile registers;
   MioQueue mio;
@@ -212,6 +208,8 @@ struct Sm::Machine {
   void StartWarps(Cycle at);
   void StartWarp(uint32_t cta, uint32_t in_cta, uint32_t warp, Cycle at);
   void RunWindow(Cycle begin, Cycle end);
+  void TakeEvent();
+  void FindNextEvent();
   void AdvanceCalendars(Cycle begin);
   Cycle NextEventCycle() const;
 
@@ -231,13 +229,14 @@ struct Sm::Machine {
   void AnswerConstant(uint64_t line_address, Cycle arrival);
 
   // ---- stages/issue.cpp
-  void Refresh(uint32_t warp);           // when it can issue, ports apart
-  void Select(SubCore& sub_core) const;  // who issues next
-  void Issue(uint32_t sub_core);         // what Select found
+  void Refresh(uint32_t warp);     // when it can issue, ports apart
+  void Select(uint32_t sub_core);  // who issues next
+  void Issue(uint32_t sub_core);   // what Select found
   bool MayIssue(uint32_t sub_core, uint32_t warp, const InstructionTiming& timing, Cycle at);
   bool HasConstant(uint32_t sub_core, uint32_t warp, const InstructionTiming& timing, Cycle at);
   void BlockForConstant(uint32_t warp, uint64_t address, Cycle arrival);
   void OccupyPort(SubCore& sub_core, const InstructionTiming& timing, Cycle at);
+  void StartRun(Warp* warp, const isa::InstructionRun& run);
   void Step(uint32_t warp, SubCore& sub_core, const InstructionTiming& timing, Cycle at);
   void Perform(uint32_t warp, SubCore& sub_core, const InstructionTiming& timing, Cycle at);
   void Follow(uint32_t warp, uint32_t issued, Cycle at);
@@ -295,10 +294,9 @@ struct Sm::Machine {
   void Drained(uint32_t warp, Cycle at);
 
   // ---- accounting.cpp
-  void Charge(uint32_t launch, uint32_t index, stats::Stall reason, uint64_t slots) {
-    launches[launch].slots[static_cast<size_t>(reason)] += slots;
-    if (stats::PcStats* per_pc = launches[launch].per_pc; per_pc != nullptr)
-      per_pc[index].slots[static_cast<size_t>(reason)] += slots;
+  static void Charge(Launch* launch, uint32_t index, stats::Stall reason, uint64_t slots) {
+    launch->slots[static_cast<size_t>(reason)] += slots;
+    if (launch->per_pc != nullptr) launch->per_pc[index].slots[static_cast<size_t>(reason)] += slots;
   }
   void ChargeBubble(uint32_t sub_core, uint32_t warp,
                     Cycle to);               // [charged_until, to), along this warp's ladder
@@ -311,7 +309,7 @@ struct Sm::Machine {
   uint32_t LocalOf(uint32_t warp) const { return warp >> sub_core_shift; }
   uint32_t WarpAt(uint32_t sub_core, uint32_t local) const { return local << sub_core_shift | sub_core; }
   const InstructionTiming& TimingOf(const Warp& warp) const {
-    return launches[warp.launch].timing->instructions[warp.next];
+    return launches[warp.launch].instructions[warp.next];
   }
   uint64_t ConstantAddress(const Warp& warp, const InstructionTiming& timing) const {
     return launches[warp.launch].timing->constant_bank_address[timing.constant_bank] + timing.constant_offset;
@@ -335,6 +333,8 @@ struct Sm::Machine {
   const uint32_t shared_bytes_per_cycle;
   const uint32_t copy_extra_cycles;
 
+  std::vector<Cycle> next_issue;  // by sub-core: of its next issue, as far as is known
+  Cycle next_event = kNever;      // of the next answer or arrival
   std::vector<SubCore> sub_cores;
   std::vector<Warp> warps;  // by warp slot; warp slot w runs on sub-core w mod sub_core_count
   std::vector<Cta> ctas;

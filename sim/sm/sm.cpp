@@ -24,6 +24,7 @@ Sm::Machine::Machine(const config::Gpu& gpu, uint32_t sm_id)
       tag_cycles_per_line(1 / gpu.sm.l1.tag_lookups_per_cycle),
       shared_bytes_per_cycle(gpu.sm.shared_memory.banks * gpu.sm.shared_memory.bank_bytes),
       copy_extra_cycles(static_cast<uint32_t>(std::lround(gpu.sm.l1.ldgsts_latency_extra_cycles))),
+      next_issue(gpu.sm.sub_core_count, kNever),
       sub_cores(gpu.sm.sub_core_count, SubCore(gpu)),
       warps(gpu.sm.max_warps),
       ctas(gpu.sm.max_ctas),
@@ -51,6 +52,8 @@ LaunchHandle Sm::Machine::OpenLaunch(const KernelTiming& timing, const isa::Laun
   launch = Launch{};
   launch.open = true;
   launch.timing = &timing;
+  launch.instructions = timing.instructions.data();
+  launch.tracks_registers = timing.tracks_registers;
   launch.shape = shape;
   launch.stream = stream;
   launch.stats = stats;
@@ -131,7 +134,7 @@ void Sm::Machine::StartWarps(Cycle at) {
   launch.stream->StartCta(
       {.slot = cta.slot, .cta = cta.id, .sm = id, .first_warp_slot = cta.warps[0], .cycle = at});
   for (uint32_t i = 0; i < cta.warps.size(); ++i) StartWarp(index, i, cta.warps[i], at);
-  for (SubCore& sub_core : sub_cores) Select(sub_core);
+  for (uint32_t i = 0; i < sub_core_count; ++i) Select(i);
 }
 
 void Sm::Machine::StartWarp(uint32_t cta_index, uint32_t in_cta, uint32_t slot, Cycle at) {
@@ -150,18 +153,11 @@ void Sm::Machine::StartWarp(uint32_t cta_index, uint32_t in_cta, uint32_t slot, 
   HEDDLE_CHECK(run.state == isa::WarpState::kRunnable &&
                    uint64_t{run.first} + run.count < launch.timing->instructions.size(),
                Path(), at, "a new warp has nothing to execute");
-  warp.next = run.first;
-  warp.run_end = run.first + run.count;
-  warp.run_lanes = run.lanes;
+  StartRun(&warp, run);
   const uint32_t local = LocalOf(slot);
   sub_core.registers.Forget(local);
   // Youngest first, or oldest first where the policy prefers those.
-  if (policy == config::SchedulerPolicy::kGreedyThenYoungest)
-    std::copy_backward(sub_core.order.begin(), sub_core.order.begin() + sub_core.live,
-                       sub_core.order.begin() + sub_core.live + 1);
-  const bool in_front = policy == config::SchedulerPolicy::kGreedyThenYoungest;
-  sub_core.order[in_front ? 0 : sub_core.live] = static_cast<uint8_t>(local);
-  ++sub_core.live;
+  sub_core.ready.Insert(local, policy == config::SchedulerPolicy::kGreedyThenYoungest);
   if (launch.timing->counted_barriers != 0)
     for (uint32_t barrier = 0; barrier < kBarriers; ++barrier) counted[slot * kBarriers + barrier].Clear();
   if (launch.timing->tracks_registers)
@@ -182,11 +178,22 @@ void Sm::Machine::AdvanceCalendars(Cycle begin) {
 }
 
 Cycle Sm::Machine::NextEventCycle() const {
-  Cycle next = arrivals.empty() ? kNever : arrivals.front().cycle;
-  if (next_answer < answers.size()) next = std::min(next, answers[next_answer].cycle);
-  next = std::min(next, next_departure);
-  for (const SubCore& sub_core : sub_cores) next = std::min(next, sub_core.next_cycle);
-  return next;
+  return std::min({next_event, next_departure, *std::min_element(next_issue.begin(), next_issue.end())});
+}
+
+void Sm::Machine::FindNextEvent() {
+  next_event = arrivals.empty() ? kNever : arrivals.front().cycle;
+  if (next_answer < answers.size()) next_event = std::min(next_event, answers[next_answer].cycle);
+}
+
+// Of a tie, answers first.
+void Sm::Machine::TakeEvent() {
+  if (next_answer < answers.size() && answers[next_answer].cycle == next_event) {
+    TakeAnswers();
+  } else {
+    Arrive();
+  }
+  FindNextEvent();
 }
 
 // Answers, arrivals and issues in the order of their cycles, and in this order of one cycle; sub-cores by number.
@@ -195,24 +202,18 @@ void Sm::Machine::RunWindow(Cycle begin, Cycle end) {
   between_windows = false;
   for (;;) {
     uint32_t first = 0;
-    for (uint32_t i = 1; i < sub_core_count; ++i)
-      if (sub_cores[i].next_cycle < sub_cores[first].next_cycle) first = i;
-    const Cycle issue = sub_cores[first].next_cycle;
-    if (next_answer < answers.size()) {
-      const Cycle answer = answers[next_answer].cycle;
-      if (answer <= issue && (arrivals.empty() || answer <= arrivals.front().cycle)) {
-        if (answer >= end) return;
-        TakeAnswers();
-        continue;
-      }
+    Cycle issue = next_issue[0];
+    for (uint32_t i = 1; i < sub_core_count; ++i) {
+      first = next_issue[i] < issue ? i : first;
+      issue = std::min(issue, next_issue[i]);
     }
-    if (!arrivals.empty() && arrivals.front().cycle <= issue) {
-      if (arrivals.front().cycle >= end) return;
-      Arrive();
-      continue;
+    if (next_event <= issue) {
+      if (next_event >= end) return;
+      TakeEvent();
+    } else {
+      if (issue >= end) return;
+      Issue(first);
     }
-    if (issue >= end) return;
-    Issue(first);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "sim/sm/units/coalescer.h"
 #include "sim/sm/units/cycle_port.h"
+#include "sim/sm/units/ready_list.h"
 #include "sim/sm/units/shared_memory.h"
 
 namespace heddle::sm {
@@ -120,6 +121,58 @@ TEST(CyclePort, TakesTheFirstFreeCycles) {
     Cycle last = from;
     for (uint32_t left = cycles; left > 0; ++last) left -= taken.insert(last).second;
     ASSERT_EQ(port.Reserve(from, cycles), last) << from << " " << cycles;
+  }
+}
+
+// Warps come, go, get ready and wait for ports; the list must say what a look at all of them says.
+TEST(ReadyList, ChoosesAsALookAtAllWarps) {
+  std::mt19937_64 random(4);
+  const auto pick = [&](uint64_t below) { return static_cast<uint32_t>(random() % below); };
+  ReadyList list;
+  std::vector<uint32_t> order;  // front first
+  std::array<Cycle, kWarpsPerSubCore> ready{};
+  std::array<IssuePort, kWarpsPerSubCore> port{};
+  std::array<Cycle, kIssuePortCount> port_free{};
+  Cycle floor = 0;
+  uint32_t greedy = kNoIndex;
+  for (int i = 0; i < 200'000; ++i) {
+    const uint32_t warp = pick(kWarpsPerSubCore);
+    const auto at = std::find(order.begin(), order.end(), warp);
+    const uint32_t action = pick(20);
+    if (at == order.end()) {
+      if (action >= 3) continue;
+      const bool in_front = pick(2) == 0;
+      order.insert(in_front ? order.begin() : order.end(), warp);
+      list.Insert(warp, in_front);
+      ready[warp] = kNever;
+      port[warp] = IssuePort::kNone;
+    } else if (action == 0) {
+      order.erase(at);
+      list.Remove(warp);
+      if (greedy == warp) greedy = kNoIndex;
+    } else if (action < 12) {
+      ready[warp] = pick(10) == 0 ? kNever : floor + pick(20);
+      port[warp] = static_cast<IssuePort>(pick(4));
+      list.Set(warp, ready[warp], port[warp]);
+    } else {
+      const uint32_t which = pick(4);
+      port_free[which] = pick(20) == 0 ? kNever : floor + pick(10);
+      list.SetPortFree(static_cast<IssuePort>(which), port_free[which]);
+    }
+    ReadyList::Choice expected;
+    const auto consider = [&](uint32_t each) {
+      const Cycle cycle = std::max({floor, ready[each], port_free[static_cast<size_t>(port[each])]});
+      if (cycle < expected.cycle) expected = {cycle, each};
+    };
+    if (greedy != kNoIndex) consider(greedy);
+    for (const uint32_t each : order) consider(each);
+    const ReadyList::Choice choice = list.Next(floor, greedy);
+    ASSERT_EQ(choice.cycle, expected.cycle);
+    ASSERT_EQ(choice.warp, expected.warp);
+    if (choice.warp != kNoIndex && pick(3) == 0) {
+      greedy = choice.warp;
+      floor = choice.cycle + 1;
+    }
   }
 }
 

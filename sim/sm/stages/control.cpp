@@ -29,7 +29,7 @@ void Sm::Machine::ReleaseIfComplete(uint32_t cta_id, uint32_t barrier, Cycle at)
     warp.block_until = at + config.barrier_latency_cycles;
     NextRun(id, warp.next, at);
     Refresh(id);
-    Select(sub_cores[SubCoreOf(id)]);
+    Select(SubCoreOf(id));
   }
 }
 
@@ -66,11 +66,7 @@ void Sm::Machine::Exit(uint32_t id, Cycle at) {
   SubCore& sub_core = sub_cores[SubCoreOf(id)];
   const uint32_t local = LocalOf(id);
   warp.live = false;
-  sub_core.ready[local] = kNever;
-  auto* end = sub_core.order.begin() + sub_core.live;
-  std::copy(std::find(sub_core.order.begin(), end, local) + 1, end,
-            std::find(sub_core.order.begin(), end, local));
-  --sub_core.live;
+  sub_core.ready.Remove(local);
   ++sub_core.draining;
   if (sub_core.greedy == local) sub_core.greedy = kNoIndex;
   Cta& cta = ctas[warp.cta];

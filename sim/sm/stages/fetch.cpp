@@ -36,12 +36,13 @@ void Sm::Machine::FetchAhead(uint32_t id, uint64_t address, Cycle at) {
 
 void Sm::Machine::AdvanceFetch(uint32_t id, uint32_t issued, Cycle at) {
   Warp& warp = warps[id];
-  const uint64_t next = AddressOf(launches[warp.launch], issued + 1);
-  const uint64_t last =
-      next + uint64_t{config.sub_core.instruction_buffer_entries - 1} * isa::kInstructionBytes;
-  const uint64_t mask = fetch_line_bytes - 1;
-  if ((last & mask) < isa::kInstructionBytes) FetchAhead(id, last, at);
-  if ((next & mask) >= isa::kInstructionBytes) return;
+  const Launch& launch = launches[warp.launch];
+  const uint32_t flags = launch.instructions[issued].flags;
+  const uint64_t next = AddressOf(launch, issued + 1);
+  if ((flags & kAsksAhead) != 0)
+    FetchAhead(id, next + uint64_t{config.sub_core.instruction_buffer_entries - 1} * isa::kInstructionBytes,
+               at);
+  if ((flags & kEndsLine) == 0) return;
   warp.fetch_line = next / fetch_line_bytes;
   warp.fetch_until = warp.ahead_line == warp.fetch_line
                          ? warp.ahead_until

@@ -16,50 +16,37 @@ Cycle Sm::Machine::DepbarUntil(uint32_t id, const InstructionTiming& timing) con
 void Sm::Machine::Refresh(uint32_t id) {
   const Warp& warp = warps[id];
   SubCore& sub_core = sub_cores[SubCoreOf(id)];
-  const uint32_t local = LocalOf(id);
-  const InstructionTiming& timing = TimingOf(warp);
+  const Launch& launch = launches[warp.launch];
+  const InstructionTiming& timing = launch.instructions[warp.next];
   Cycle ready = std::max({warp.fetch_until, warp.stall_until, warp.block_until});
   for (uint32_t left = timing.wait_mask; left != 0; left &= left - 1)
     ready = std::max(ready, warp.counters.ZeroAt(static_cast<uint32_t>(std::countr_zero(left))));
   if (timing.timing_class == TimingClass::kDepbar) ready = std::max(ready, DepbarUntil(id, timing));
-  if (launches[warp.launch].timing->tracks_registers) ready = std::max(ready, HazardUntil(id));
-  sub_core.ready[local] = ready;
-  sub_core.port[local] = static_cast<uint8_t>(timing.port);
+  if (launch.tracks_registers) ready = std::max(ready, HazardUntil(id));
+  sub_core.ready.Set(LocalOf(id), ready, timing.port);
 }
 
-void Sm::Machine::Select(SubCore& sub_core) const {
-  const Cycle floor = sub_core.free_at;
-  Cycle best = kNever;
-  uint32_t chosen = kNoIndex;
-  const auto issue_at = [&](uint32_t local) {
-    return std::max({floor, sub_core.ready[local], sub_core.port_free[sub_core.port[local]]});
-  };
-  uint32_t first = 0;
-  if (policy == config::SchedulerPolicy::kLooseRoundRobin) {
-    while (first < sub_core.live && sub_core.order[first] != sub_core.greedy) ++first;
-    first = first + 1 < sub_core.live ? first + 1 : 0;
-  } else if (sub_core.greedy != kNoIndex) {
-    best = issue_at(sub_core.greedy);
-    chosen = best != kNever ? sub_core.greedy : kNoIndex;
-  }
-  for (uint32_t i = 0; i < sub_core.live && best > floor; ++i) {
-    const uint32_t place = first + i;
-    const uint32_t local = sub_core.order[place < sub_core.live ? place : place - sub_core.live];
-    const Cycle cycle = issue_at(local);
-    if (cycle < best) best = cycle, chosen = local;
-  }
-  sub_core.next_cycle = best;
-  sub_core.next_warp = chosen;
+void Sm::Machine::Select(uint32_t sub_core_id) {
+  SubCore& sub_core = sub_cores[sub_core_id];
+  const ReadyList::Choice choice = policy == config::SchedulerPolicy::kLooseRoundRobin
+                                       ? sub_core.ready.NextInTurn(sub_core.free_at, sub_core.greedy)
+                                       : sub_core.ready.Next(sub_core.free_at, sub_core.greedy);
+  next_issue[sub_core_id] = choice.cycle;
+  sub_core.next_warp = choice.warp;
 }
 
 void Sm::Machine::OccupyPort(SubCore& sub_core, const InstructionTiming& timing, Cycle at) {
-  const auto occupy = [at](SubCore& which, IssuePort name, uint32_t quarters) {
-    const auto index = static_cast<size_t>(name);
-    which.port_free_quarters[index] = std::max(which.port_free_quarters[index], 4 * at) + quarters;
-    which.port_free[index] = (which.port_free_quarters[index] + 3) / 4;
+  const auto occupy = [at](SubCore& which, IssuePort port, uint32_t quarters) {
+    uint64_t& free_quarters = which.port_free_quarters[static_cast<size_t>(port)];
+    free_quarters = std::max(free_quarters, 4 * at) + quarters;
+    which.ready.SetPortFree(port, (free_quarters + 3) / 4);
   };
-  Cycle& heavy = sub_core.port_free[static_cast<size_t>(IssuePort::kFmaHeavy)];
-  const Cycle& fma = sub_core.port_free[static_cast<size_t>(IssuePort::kFma)];
+  // The heavy half of the FMA pipe is not free before the whole.
+  const auto hold_heavy = [&] {
+    const Cycle fma = sub_core.ready.PortFree(IssuePort::kFma);
+    if (sub_core.ready.PortFree(IssuePort::kFmaHeavy) < fma)
+      sub_core.ready.SetPortFree(IssuePort::kFmaHeavy, fma);
+  };
   switch (timing.port) {
     case IssuePort::kMio:
     case IssuePort::kGlobal:  // the queue decides
@@ -68,11 +55,11 @@ void Sm::Machine::OccupyPort(SubCore& sub_core, const InstructionTiming& timing,
     case IssuePort::kFmaHeavy:  // one half of the FMA pipe, whose issue it takes too
       occupy(sub_core, IssuePort::kFmaHeavy, timing.interval_quarters);
       occupy(sub_core, IssuePort::kFma, fma_quarters);
-      heavy = std::max(heavy, fma);
+      hold_heavy();
       return;
     case IssuePort::kFma:
       occupy(sub_core, IssuePort::kFma, timing.interval_quarters);
-      heavy = std::max(heavy, fma);
+      hold_heavy();
       return;
     default:
       if ((timing.flags & kSharedPipe) == 0) {
@@ -87,11 +74,11 @@ void Sm::Machine::OccupyPort(SubCore& sub_core, const InstructionTiming& timing,
 // misses.
 bool Sm::Machine::MayIssue(uint32_t sub_core_id, uint32_t id, const InstructionTiming& timing, Cycle at) {
   SubCore& sub_core = sub_cores[sub_core_id];
-  if (sub_core.port_free[static_cast<size_t>(timing.port)] > at) return false;
+  if (sub_core.ready.PortFree(timing.port) > at) return false;
   if ((timing.flags & kReadsConstant) != 0 && !HasConstant(sub_core_id, id, timing, at)) return false;
   if (timing.port == IssuePort::kGlobal) {
     if (l1.MissFree()) return true;
-    sub_core.port_free[static_cast<size_t>(IssuePort::kGlobal)] = kNever;  // until an answer comes
+    sub_core.ready.SetPortFree(IssuePort::kGlobal, kNever);  // until an answer comes
     return false;
   }
   return true;
@@ -121,20 +108,19 @@ void Sm::Machine::Issue(uint32_t sub_core_id) {
   const uint32_t id = WarpAt(sub_core_id, local);
   Warp& warp = warps[id];
   Launch& launch = launches[warp.launch];
-  const InstructionTiming& timing = launch.timing->instructions[warp.next];
-  now = sub_core.next_cycle;
+  const InstructionTiming& timing = launch.instructions[warp.next];
+  now = next_issue[sub_core_id];
   if (!MayIssue(sub_core_id, id, timing, now)) {
-    Select(sub_core);
+    Select(sub_core_id);
     return;
   }
   const Cycle at =
       now + sub_core.registers.Reserve(timing, local, now, timing.timing_class == TimingClass::kFixed);
   if (sub_core.charged_until < at) ChargeBubble(sub_core_id, id, at);
-  Charge(warp.launch, warp.next, stats::Stall::k_selected, 1);
+  Charge(&launch, warp.next, stats::Stall::k_selected, 1);
   sub_core.charged_until = sub_core.free_at = at + 1;
   sub_core.greedy = local;
   launch.counters.smsp_inst_executed += 1;
-  launch.counters.smsp_thread_inst_executed += static_cast<uint64_t>(std::popcount(warp.run_lanes));
   if (timing.port == IssuePort::kTensor) {
     launch.counters.sm_pipe_tensor_cycles_active += (timing.interval_quarters + 3u) / 4;
     launch.counters.sm_ops_tensor += launch.timing->tensor_ops[warp.next];
@@ -142,24 +128,26 @@ void Sm::Machine::Issue(uint32_t sub_core_id) {
   OccupyPort(sub_core, timing, at);
   Step(id, sub_core, timing, at);
   if (warp.live) Refresh(id);
-  Select(sub_core);
+  Select(sub_core_id);
 }
 
 void Sm::Machine::Step(uint32_t id, SubCore& sub_core, const InstructionTiming& timing, Cycle at) {
   Warp& warp = warps[id];
   const Launch& launch = launches[warp.launch];
   const uint32_t issued = warp.next;
-  warp.stall_until = at + (launch.timing->ignores_stall_counts ? 1 : timing.stall_cycles);
-  if (launch.timing->tracks_registers) NoteWrites(id, issued, at);
+  warp.stall_until = at + timing.stall_cycles;
+  if (launch.tracks_registers) NoteWrites(id, issued, at);
   if (issued == warp.run_end) {
     launch.stream->Execute(warp.stream_warp, at, &step);
     Perform(id, sub_core, timing, at);
     Follow(id, issued, at);
   } else {
-    step.kind = isa::StepKind::kLocal;
-    Perform(id, sub_core, timing, at);
+    if ((timing.flags & kIsQuiet) == 0) {
+      step.kind = isa::StepKind::kLocal;
+      Perform(id, sub_core, timing, at);
+    }
     warp.next = issued + 1;
-    AdvanceFetch(id, issued, at);
+    if ((timing.flags & (kEndsLine | kAsksAhead)) != 0) AdvanceFetch(id, issued, at);
   }
 }
 
@@ -213,6 +201,14 @@ void Sm::Machine::Follow(uint32_t id, uint32_t issued, Cycle at) {
   if (state == isa::WarpState::kRunnable) NextRun(id, issued, at);
 }
 
+// Every instruction of the run, and the one behind it, will be issued.
+void Sm::Machine::StartRun(Warp* warp, const isa::InstructionRun& run) {
+  warp->next = run.first;
+  warp->run_end = run.first + run.count;
+  launches[warp->launch].counters.smsp_thread_inst_executed +=
+      static_cast<uint64_t>(std::popcount(run.lanes)) * (run.count + 1);
+}
+
 // Asks the stream where a warp goes on that has executed `issued`.
 void Sm::Machine::NextRun(uint32_t id, uint32_t issued, Cycle at) {
   Warp& warp = warps[id];
@@ -222,9 +218,7 @@ void Sm::Machine::NextRun(uint32_t id, uint32_t issued, Cycle at) {
                "a warp that may go on has nothing to execute");
   HEDDLE_CHECK(uint64_t{run.first} + run.count < launch.timing->instructions.size(), Path(), at,
                "a run that leaves the kernel's code");
-  warp.next = run.first;
-  warp.run_end = run.first + run.count;
-  warp.run_lanes = run.lanes;
+  StartRun(&warp, run);
   if (run.first == issued + 1) {
     AdvanceFetch(id, issued, at);
   } else {

@@ -45,9 +45,9 @@ void Sm::Machine::IssueMemory(uint32_t id, SubCore& sub_core, const InstructionT
 Cycle Sm::Machine::PushMio(SubCore& sub_core, Cycle at, uint32_t lsu_cycles) {
   const Cycle taken = sub_core.mio.Push(at, std::max(lsu_cycles, lsu_interval_cycles), &lsu);
   const Cycle free = sub_core.mio.FreeAt();
-  sub_core.port_free[static_cast<size_t>(IssuePort::kMio)] = free;
-  Cycle& global = sub_core.port_free[static_cast<size_t>(IssuePort::kGlobal)];
-  global = std::max(global, free);
+  sub_core.ready.SetPortFree(IssuePort::kMio, free);
+  if (sub_core.ready.PortFree(IssuePort::kGlobal) < free)
+    sub_core.ready.SetPortFree(IssuePort::kGlobal, free);
   return taken - (at + config.mio.issue_to_lsu_cycles);
 }
 

@@ -176,6 +176,7 @@ void Sm::Machine::PushArrival(Arrival arrival) {
   arrival.order = ++arrival_order;
   arrivals.push_back(arrival);
   std::push_heap(arrivals.begin(), arrivals.end(), std::greater<>());
+  next_event = std::min(next_event, arrival.cycle);
 }
 
 void Sm::Machine::Arrive() {
@@ -228,9 +229,8 @@ void Sm::Machine::Answer(const PendingAnswer& answer) {
 // L1 can take a miss again: loads that stood before it may issue.
 void Sm::Machine::FreeGlobalPorts(Cycle at) {
   for (SubCore& sub_core : sub_cores) {
-    Cycle& free = sub_core.port_free[static_cast<size_t>(IssuePort::kGlobal)];
-    if (free != kNever) continue;
-    free = std::max(at, sub_core.mio.FreeAt());
+    if (sub_core.ready.PortFree(IssuePort::kGlobal) != kNever) continue;
+    sub_core.ready.SetPortFree(IssuePort::kGlobal, std::max(at, sub_core.mio.FreeAt()));
     sub_core.stale = true;
   }
 }
@@ -252,9 +252,9 @@ void Sm::Machine::RefreshTouched() {
     }
     touched[word] = 0;
   }
-  for (SubCore& sub_core : sub_cores) {
-    if (sub_core.stale) Select(sub_core);
-    sub_core.stale = false;
+  for (uint32_t i = 0; i < sub_core_count; ++i) {
+    if (sub_cores[i].stale) Select(i);
+    sub_cores[i].stale = false;
   }
 }
 
@@ -289,6 +289,7 @@ void Sm::Machine::TakeReplies(Cycle begin) {
   answers.resize(old_answers.size() + new_answers.size());
   std::merge(old_answers.begin(), old_answers.end(), new_answers.begin(), new_answers.end(), answers.begin());
   next_answer = 0;
+  FindNextEvent();
   RefreshTouched();
 }
 

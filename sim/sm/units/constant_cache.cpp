@@ -1,24 +1,32 @@
 #include "sim/sm/units/constant_cache.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace heddle::sm {
 
 ConstantCache::ConstantCache(const config::ConstantCaches& config, uint32_t sub_cores)
     : config_(config),
       l0_(sub_cores, TagArray(config.l0)),
+      l0_shift_(static_cast<uint32_t>(std::countr_zero(config.l0.line_bytes))),
+      newest_(sub_cores),
       l1_(config.l1),
       l1_5_(config.l1_5, memory::kLineBytes) {}
 
 Cycle ConstantCache::Operand(uint32_t sub_core, uint64_t address, Cycle now, RequestPort* port) {
   TagArray& l0 = l0_[sub_core];
-  const uint64_t line = address / config_.l0.line_bytes;
-  if (const Cycle* arrival = l0.Find(line); arrival != nullptr && *arrival != TagArray::kOnItsWay)
+  const uint64_t line = address >> l0_shift_;
+  Newest& newest = newest_[sub_core];
+  if (newest.line == line) return std::max(now, newest.arrival);
+  if (const Cycle* arrival = l0.Find(line); arrival != nullptr && *arrival != TagArray::kOnItsWay) {
+    newest = {line, *arrival};
     return std::max(now, *arrival);
+  }
   const Cycle loaded = Load(address, now, port);
   if (loaded == TagArray::kOnItsWay) return loaded;  // asks again when woken, and then finds it in L1
   const Cycle arrival = std::max(loaded, now) + config_.l0.miss_latency_cycles;
   l0.Insert(line, arrival);
+  newest.line = TagArray::kNoLine;
   return arrival;
 }
 
@@ -53,6 +61,7 @@ void ConstantCache::Answer(uint64_t line_address, Cycle arrival) {
 
 void ConstantCache::Clear() {
   for (TagArray& l0 : l0_) l0.Clear();
+  std::fill(newest_.begin(), newest_.end(), Newest{});
   l1_.Clear();
   l1_5_.Clear();
 }

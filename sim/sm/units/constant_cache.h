@@ -32,7 +32,15 @@ class ConstantCache {
   Cycle FromL15(uint64_t address, Cycle now, RequestPort* port);
 
   config::ConstantCaches config_;
+  // What an L0 found last: the most recently used line stays that without a look at the tags.
+  struct Newest {
+    uint64_t line = TagArray::kNoLine;
+    Cycle arrival = 0;
+  };
+
   std::vector<TagArray> l0_;
+  uint32_t l0_shift_;
+  std::vector<Newest> newest_;
   TagArray l1_;
   TagArray l1_5_;
   uint64_t misses_ = 0;

@@ -1,6 +1,7 @@
 #include "sim/sm/units/instruction_fetch.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace heddle::sm {
@@ -9,6 +10,7 @@ namespace heddle::sm {
 InstructionFetch::InstructionFetch(const config::InstructionCaches& config, uint32_t sub_cores)
     : config_(config),
       line_bytes_(std::min(config.l0.line_bytes, memory::kLineBytes)),
+      line_shift_(static_cast<uint32_t>(std::countr_zero(line_bytes_))),
       fronts_(sub_cores, Front(config)),
       l1_(config.l1, memory::kLineBytes),
       l1_port_(config.l1_lines_per_cycle, 1),
@@ -16,7 +18,7 @@ InstructionFetch::InstructionFetch(const config::InstructionCaches& config, uint
 
 Cycle InstructionFetch::Fetch(uint32_t sub_core, uint64_t address, Cycle now, RequestPort* port) {
   Front& front = fronts_[sub_core];
-  const uint64_t line = address / line_bytes_;
+  const uint64_t line = address >> line_shift_;
   if (line == front.Resident(line)) return now;
   if (const Cycle* arrival = front.l0.Find(line); arrival != nullptr) {
     if (*arrival == TagArray::kOnItsWay) return *arrival;

@@ -62,6 +62,7 @@ class InstructionFetch {
 
   config::InstructionCaches config_;
   uint32_t line_bytes_;
+  uint32_t line_shift_;
   std::vector<Front> fronts_;
   TagArray l1_;
   engine::Calendar l1_port_;

@@ -1,13 +1,26 @@
 #include "sim/sm/units/l1_cache.h"
 
+#include <algorithm>
+#include <bit>
+
 namespace heddle::sm {
 
-L1Cache::L1Cache(const config::L1& config) : sets_(config.sets), pending_limit_(config.pending_lines) {}
+L1Cache::L1Cache(const config::L1& config)
+    : sets_(config.sets),
+      set_shift_(static_cast<uint32_t>(std::countr_zero(config.sets))),
+      pending_limit_(config.pending_lines) {}
 
 void L1Cache::Resize(uint64_t bytes) {
   ways_ = static_cast<uint32_t>(bytes / (uint64_t{sets_} * memory::kLineBytes));
-  tags_.assign(size_t{sets_} * ways_, 0);
-  lines_.assign(size_t{sets_} * ways_, Line{});
+  const size_t count = size_t{sets_} * ways_;
+  tags_.assign(count, 0);
+  short_tags_.assign(count, 0);
+  lines_.assign(count, Line{});
+  ranks_.resize(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    lines_[i].way = static_cast<uint16_t>(i % ways_);
+    Rank(i);
+  }
   for (Miss& miss : misses_) miss.line = kNone;
 }
 
@@ -16,6 +29,7 @@ void L1Cache::Invalidate() {
     Line& line = lines_[i];
     // What is still on its way keeps its place for those that wait for it, but nobody else finds it.
     tags_[i] = 0;
+    short_tags_[i] = 0;
     line.present = 0;
   }
 }
@@ -23,38 +37,56 @@ void L1Cache::Invalidate() {
 size_t L1Cache::SetStart(uint64_t line_address) const {
   // Folding higher bits in spreads power-of-two strides over the sets.
   const uint64_t line = line_address / memory::kLineBytes;
-  return ((line ^ line / sets_ ^ line / sets_ / sets_) & (sets_ - 1)) * ways_;
+  return ((line ^ line >> set_shift_ ^ line >> set_shift_ >> set_shift_) & (sets_ - 1)) * ways_;
+}
+
+// The way that holds the line, or ways_. Tags are compared many at a time, by their lower half.
+uint32_t L1Cache::WayOf(size_t start, uint64_t line_address) const {
+  const uint64_t tag = TagOf(line_address);
+  const auto short_tag = static_cast<uint32_t>(tag);
+  const uint32_t* short_tags = short_tags_.data() + start;
+  uint32_t way = ways_;
+  for (uint32_t i = 0; i < ways_; ++i) way = short_tags[i] == short_tag ? i : way;
+  if (way == ways_ || tags_[start + way] == tag) return way;
+  for (way = 0; way < ways_ && tags_[start + way] != tag;)
+    ++way;  // two lines whose lower halves are the same
+  return way;
 }
 
 L1Cache::Lookup L1Cache::Find(uint64_t line_address, uint8_t sectors) {
   Lookup found;
   found.missing = sectors;
   const size_t start = SetStart(line_address);
-  uint32_t way = ways_;
-  for (uint32_t i = 0; i < ways_; ++i) way = tags_[start + i] == line_address + 1 ? i : way;
+  const uint32_t way = WayOf(start, line_address);
   if (way == ways_) return found;
   found.line = static_cast<uint32_t>(start + way);
   Line& line = lines_[found.line];
   line.used = ++clock_;
+  Rank(found.line);
   found.unanswered = line.unanswered & sectors;
   found.missing = static_cast<uint8_t>(sectors & ~(line.present | line.unanswered));
   return found;
 }
 
+void L1Cache::Rank(uint32_t id) {
+  const Line& line = lines_[id];
+  ranks_[id] = line.unanswered != 0 ? kPinned : static_cast<int64_t>(line.used * kMaxWays + line.way);
+}
+
+// Replaces the line that was used longest ago of those that nothing is on its way to.
 uint32_t L1Cache::Allocate(uint64_t line_address) {
   const size_t start = SetStart(line_address);
-  uint32_t victim = kNone;
-  uint64_t oldest = ~uint64_t{0};
-  for (uint32_t way = 0; way < ways_; ++way) {
-    const Line& line = lines_[start + way];
-    if (line.unanswered != 0 || line.used >= oldest) continue;
-    victim = static_cast<uint32_t>(start + way);
-    oldest = line.used;
-  }
-  if (victim == kNone) return kNone;
-  tags_[victim] = line_address + 1;
-  lines_[victim] = Line{};
-  lines_[victim].used = ++clock_;
+  int64_t oldest = kPinned;
+  for (uint32_t way = 0; way < ways_; ++way) oldest = std::min(oldest, ranks_[start + way]);
+  if (oldest == kPinned) return kNone;
+  const auto victim = static_cast<uint32_t>(start + static_cast<uint64_t>(oldest) % kMaxWays);
+  tags_[victim] = TagOf(line_address);
+  short_tags_[victim] = static_cast<uint32_t>(tags_[victim]);
+  Line line;
+  line.used = ++clock_;
+  line.way = lines_[victim].way;
+  lines_[victim] = line;
+  Rank(victim);
   return victim;
 }
 
@@ -86,6 +118,7 @@ uint32_t L1Cache::Request(uint64_t line_address, uint8_t sectors, const Lookup& 
     miss.next_of_line = line.miss;
     line.miss = id;
     line.unanswered |= sectors;
+    Rank(miss.line);
   }
   if (waiter != kNone) AddWaiter(id, waiter);
   ++pending_;

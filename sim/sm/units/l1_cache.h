@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "sim/base/types.h"
@@ -52,6 +53,7 @@ class L1Cache {
     uint64_t used = 0;
     uint8_t present = 0;
     uint8_t unanswered = 0;
+    uint16_t way = 0;
     uint32_t miss = kNone;  // newest unanswered miss of the line
   };
   struct Miss {
@@ -66,14 +68,25 @@ class L1Cache {
   };
 
   size_t SetStart(uint64_t line_address) const;
+  uint32_t WayOf(size_t start, uint64_t line_address) const;
   uint32_t Allocate(uint64_t line_address);
+  void Rank(uint32_t line);
+  static uint64_t TagOf(uint64_t line_address) { return line_address / memory::kLineBytes + 1; }
   void AddWaiter(uint32_t miss, uint32_t waiter);
 
+  static constexpr uint64_t kMaxWays = 1 << 16;
+  static constexpr int64_t kPinned = std::numeric_limits<int64_t>::max();
+
   uint32_t sets_;
+  uint32_t set_shift_;
   uint32_t ways_ = 0;
   uint32_t pending_limit_;
   uint64_t clock_ = 0;
-  std::vector<uint64_t> tags_;  // line address + 1, by set and way; 0: empty
+  // By set and way.
+  std::vector<uint64_t> tags_;        // line number + 1; 0: empty
+  std::vector<uint32_t> short_tags_;  // their lower halves
+  std::vector<int64_t>
+      ranks_;  // who is replaced: the least, last use above way; kPinned while something comes
   std::vector<Line> lines_;
   std::vector<Miss> misses_;
   std::vector<uint32_t> free_misses_;
@@ -89,6 +102,7 @@ void L1Cache::Answer(uint32_t id, Callback answer) {
     Line& line = lines_[miss.line];
     line.unanswered = static_cast<uint8_t>(line.unanswered & ~miss.sectors);
     line.present |= miss.sectors;
+    Rank(miss.line);
     uint32_t* link = &line.miss;
     while (*link != id) link = &misses_[*link].next_of_line;
     *link = miss.next_of_line;

@@ -6,10 +6,12 @@
 // it with .reuse, until the next read of that slot and bank (Huerta et al., MICRO 2025).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 
+#include "sim/base/types.h"
 #include "sim/config/gpu_description.h"
 #include "sim/sm/kernel_timing.h"
 
@@ -19,20 +21,25 @@ class RegisterFile {
  public:
   explicit RegisterFile(const config::SubCore& config)
       : banks_(config.register_banks),
-        ports_(config.read_ports_per_bank),
+        bank_mask_(config.register_banks - 1),
         window_cycles_(config.operand_read_cycles),
         reuse_enabled_(config.reuse_cache) {
     kept_.fill(kNothing);
+    for (uint32_t reads = 0; reads < need_.size(); ++reads)
+      need_[reads] = static_cast<uint8_t>(CeilDiv(reads, config.read_ports_per_bank));
   }
 
   // Reserves the reads of an instruction that issues at `at` or later and returns by how many cycles it is
   // held back. With `fixed` false it is never held back.
   uint32_t Reserve(const InstructionTiming& timing, uint32_t warp, Cycle at, bool fixed) {
-    uint32_t reads = timing.other_reads;
-    if (timing.slot_reads[0] | timing.slot_reads[1] | timing.slot_reads[2])
-      reads += ReadsOfSlots(timing, warp);
+    uint32_t reads = timing.reads;
     if (reads == 0) return 0;
-    AdvanceTo(at);
+    if ((kept_slots_ | timing.reuse) != 0) reads = WithoutKept(timing, warp);
+    if (reads == 0) return 0;
+    if (AdvanceTo(at)) {  // nothing in the way: the first cycles of each bank
+      for (uint32_t bank = 0; bank < banks_; ++bank) busy_[bank] = (uint64_t{1} << Need(reads, bank)) - 1;
+      return 0;
+    }
     const uint32_t window = std::max(window_cycles_, timing.interval_quarters / 4u);
     uint32_t hold = 0;
     if (fixed)
@@ -42,27 +49,31 @@ class RegisterFile {
   }
 
   void Forget(uint32_t warp) {  // registers of a new warp in this slot are not those of the old one
-    for (uint32_t& kept : kept_)
-      if (kept >> 8 == warp) kept = kNothing;
+    for (uint32_t i = 0; i < kept_.size(); ++i)
+      if (kept_[i] >> 8 == warp) Keep(i, kNothing);
   }
 
  private:
   static constexpr uint32_t kNothing = ~0u;
   static constexpr uint32_t kMaxHold = 24;
 
-  uint32_t Need(uint32_t reads, uint32_t bank) const {
-    return ((reads >> 4 * bank & 15) + ports_ - 1) / ports_;
+  uint32_t Need(uint32_t reads, uint32_t bank) const { return need_[reads >> 4 * bank & 15]; }
+
+  void Keep(uint32_t index, uint32_t key) {
+    kept_[index] = key;
+    kept_slots_ = key == kNothing ? kept_slots_ & ~(1u << index) : kept_slots_ | 1u << index;
   }
 
-  uint32_t ReadsOfSlots(const InstructionTiming& timing, uint32_t warp) {
-    uint32_t reads = 0;
+  // What is to be read from the banks. Of what the slots ask for, some may be kept, and is kept or not from now on.
+  uint32_t WithoutKept(const InstructionTiming& timing, uint32_t warp) {
+    uint32_t reads = timing.reads;
     for (uint32_t slot = 0; slot < kOperandSlots; ++slot) {
       if (timing.slot_reads[slot] == 0) continue;
       const uint32_t reg = timing.slot_register[slot];
-      uint32_t& kept = kept_[slot * kMaxRegisterBanks + reg % banks_];
+      const uint32_t index = slot * kMaxRegisterBanks + (reg & bank_mask_);
       const uint32_t key = warp << 8 | reg;
-      if (kept != key) reads += timing.slot_reads[slot];
-      kept = reuse_enabled_ && (timing.reuse >> slot & 1) != 0 ? key : kNothing;
+      if (kept_[index] == key) reads -= timing.slot_reads[slot];
+      Keep(index, reuse_enabled_ && (timing.reuse >> slot & 1) != 0 ? key : kNothing);
     }
     return reads;
   }
@@ -82,20 +93,24 @@ class RegisterFile {
     for (; need > 0 && free != 0; --need, free &= free - 1) busy_[bank] |= free & (~free + 1);
   }
 
-  void AdvanceTo(Cycle at) {
-    if (at <= base_) return;
-    const Cycle by = at - base_;
-    for (uint64_t& busy : busy_) busy = by < 64 ? busy >> by : 0;
-    base_ = at;
+  // Returns whether no port is taken from `at` on.
+  bool AdvanceTo(Cycle at) {
+    const Cycle by = at > base_ ? at - base_ : 0;
+    uint64_t any = 0;
+    for (uint32_t bank = 0; bank < banks_; ++bank) any |= busy_[bank] = by < 64 ? busy_[bank] >> by : 0;
+    base_ += by;
+    return any == 0;
   }
 
   uint32_t banks_;
-  uint32_t ports_;
+  uint32_t bank_mask_;
   uint32_t window_cycles_;
   bool reuse_enabled_;
+  uint32_t kept_slots_ = 0;                         // entries of kept_ that hold something
   Cycle base_ = 0;                                  // cycle of bit 0
   std::array<uint64_t, kMaxRegisterBanks> busy_{};  // bit i: the port is taken in cycle base_ + i
   std::array<uint32_t, kOperandSlots * kMaxRegisterBanks> kept_;
+  std::array<uint8_t, 16> need_;  // cycles that so many reads of a bank take
 };
 
 }  // namespace heddle::sm
