@@ -1,5 +1,6 @@
 #include "sim/engine/calendar.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -13,15 +14,15 @@ constexpr size_t kInitialBuckets = 64;
 Calendar::Calendar(double per_cycle, uint32_t bucket_cycles)
     : shift_(static_cast<uint32_t>(std::countr_zero(bucket_cycles))),
       per_cycle_(static_cast<uint64_t>(std::llround(per_cycle * kUnitScale))),
-      reciprocal_(per_cycle_ == 0 ? 0 : ~uint64_t{0} / per_cycle_),
+      reciprocal_(per_cycle_ <= 1 ? 0 : ~uint64_t{0} / per_cycle_ + 1),
       capacity_(static_cast<uint32_t>(per_cycle_ << shift_)),
       mask_(kInitialBuckets - 1),
       buckets_(kInitialBuckets),
       full_(kInitialBuckets / 64) {
   HEDDLE_CHECK(std::has_single_bit(bucket_cycles) && bucket_cycles <= 1024, "engine.calendar", 0,
                "bucket length");
-  HEDDLE_CHECK(per_cycle_ >= kUnitScale / 64 && (per_cycle_ << shift_) <= UINT32_MAX, "engine.calendar", 0,
-               "capacity");
+  HEDDLE_CHECK(per_cycle_ >= kUnitScale / 64 && (per_cycle_ << std::max(shift_, 1U)) <= UINT32_MAX,
+               "engine.calendar", 0, "capacity");
 }
 
 void Calendar::Reset() {
@@ -32,24 +33,26 @@ void Calendar::Reset() {
 
 void Calendar::Recycle(uint64_t new_base) {
   const uint64_t stop = std::min(new_base, end_);
-  for (uint64_t bucket = base_; bucket < stop; ++bucket) {
-    buckets_[bucket & mask_] = {};
-    full_[(bucket & mask_) >> 6] &= ~(uint64_t{1} << (bucket & 63));
+  for (uint64_t bucket = base_; bucket < stop;) {
+    // A run of buckets that neither the ring nor a word of `full_` breaks.
+    const uint64_t run = std::min(64 - (bucket & 63), stop - bucket);
+    std::fill_n(buckets_.begin() + static_cast<std::ptrdiff_t>(bucket & mask_), run, Bucket{});
+    full_[(bucket & mask_) >> 6] &= ~(~uint64_t{0} >> (64 - run) << (bucket & 63));
+    bucket += run;
   }
   base_ = new_base;
   end_ = std::max(end_, new_base);
 }
 
-uint64_t Calendar::NextNotFull(uint64_t bucket) const {
-  const uint64_t limit = base_ + buckets_.size();
-  if (bucket >= limit) return bucket;
-  while (bucket < limit) {
+// The first bucket from `bucket` on, which has been touched, that is not full; at most end_.
+inline uint64_t Calendar::NextNotFull(uint64_t bucket) const {
+  do {
     const uint64_t open = ~full_[(bucket & mask_) >> 6] >> (bucket & 63);
-    // What lies beyond the ring is empty; the bits there are those of the ring's beginning.
-    if (open != 0) return std::min(limit, bucket + static_cast<uint64_t>(std::countr_zero(open)));
+    if (open != 0) [[likely]]  // what lies beyond the ring is empty; the bits there are those of its beginning
+      return std::min(end_, bucket + static_cast<uint64_t>(std::countr_zero(open)));
     bucket += 64 - (bucket & 63);
-  }
-  return limit;
+  } while (bucket < end_);
+  return end_;
 }
 
 void Calendar::Grow(uint64_t bucket) {
@@ -69,22 +72,39 @@ void Calendar::Grow(uint64_t bucket) {
 Cycle Calendar::ReserveSlow(Cycle from, uint64_t need) {
   uint64_t number = from >> shift_;
   HEDDLE_CHECK(number >= base_, "engine.calendar", from, "reserved in the past");
-  uint64_t offset =
-      (from - (number << shift_)) * per_cycle_;  // only the first bucket is not taken from its start
-  for (;; ++number, offset = 0) {
+  uint64_t offset = (from - (number << shift_)) * per_cycle_;
+  if (number >= end_ && offset != 0) {
+    if (number - base_ > mask_) Grow(number);
+    end_ = number + 1;
+  }
+  while (number < end_) {
     if (const uint64_t open = NextNotFull(number); open != number) {
       number = open;
-      offset = 0;
+      offset = 0;  // only the first bucket is not taken from its start
+      if (number >= end_) break;
     }
-    if (number - base_ >= buckets_.size()) Grow(number);
     Bucket& bucket = buckets_[number & mask_];
     const uint64_t units = std::min(need, Available(bucket, offset));
-    if (units == 0) continue;
-    end_ = std::max(end_, number + 1);
-    const uint64_t end = Take(&bucket, number, offset, units);
-    need -= units;
-    if (need == 0) return (number << shift_) + CeilCycles(end);
+    if (units != 0) {
+      const uint64_t end = Take(&bucket, number, offset, units);
+      need -= units;
+      if (need == 0) return (number << shift_) + CeilCycles(end);
+    }
+    ++number;
+    offset = 0;
   }
+  // Nothing has been taken yet from the start of this bucket on.
+  for (; need > capacity_; need -= capacity_) TakeUntouched(number++, capacity_);
+  TakeUntouched(number, static_cast<uint32_t>(need));
+  return (number << shift_) + CeilCycles(need);
+}
+
+inline void Calendar::TakeUntouched(uint64_t number, uint32_t units) {
+  if (number - base_ > mask_) [[unlikely]]
+    Grow(number);
+  buckets_[number & mask_] = {units, units};
+  if (units == capacity_) MarkFull(number);
+  end_ = number + 1;
 }
 
 }  // namespace heddle::engine

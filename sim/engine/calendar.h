@@ -36,12 +36,17 @@ class Calendar {
   Cycle Reserve(Cycle from, uint32_t amount) {
     const uint64_t number = from >> shift_;
     const uint64_t need = uint64_t{amount} * kUnitScale;
-    if (number - base_ < buckets_.size()) [[likely]] {
+    if (number - base_ <= mask_) [[likely]] {
       Bucket& bucket = buckets_[number & mask_];
       const uint64_t offset = (from - (number << shift_)) * per_cycle_;
-      if (Available(bucket, offset) >= need) {
+      const uint64_t end = std::max<uint64_t>(bucket.end, offset) + need;
+      // Almost always: nothing is taken behind `offset` but what reaches over it, and the bucket has room behind that.
+      if (bucket.end - bucket.used <= offset && end <= capacity_) [[likely]] {
         end_ = std::max(end_, number + 1);
-        return (number << shift_) + CeilCycles(Take(&bucket, number, offset, need));
+        bucket.used += static_cast<uint32_t>(need);
+        bucket.end = static_cast<uint32_t>(end);
+        if (bucket.used == capacity_) MarkFull(number);
+        return (number << shift_) + CeilCycles(end);
       }
     }
     return ReserveSlow(from, need);
@@ -58,11 +63,11 @@ class Calendar {
     uint32_t end = 0;   // where the last of them ends, in units from the bucket's start; used <= end
   };
 
-  // units / per_cycle_, rounded up, by the reciprocal and a correction: this is asked ten times a request.
+  // units / per_cycle_, rounded up, for units <= capacity_: exact, because (units + per_cycle_) * the reciprocal's
+  // error is less than 2^64.
   Cycle CeilCycles(uint64_t units) const {
-    uint64_t quotient = static_cast<uint64_t>((static_cast<unsigned __int128>(units) * reciprocal_) >> 64);
-    while (quotient * per_cycle_ < units) ++quotient;
-    return quotient;
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(units + per_cycle_ - 1) * reciprocal_) >>
+                                 64);
   }
   // Units that can be taken at or after `offset`.
   uint64_t Available(const Bucket& bucket, uint64_t offset) const {
@@ -81,13 +86,14 @@ class Calendar {
   }
   void MarkFull(uint64_t bucket) { full_[(bucket & mask_) >> 6] |= uint64_t{1} << (bucket & 63); }
   uint64_t NextNotFull(uint64_t bucket) const;
+  void TakeUntouched(uint64_t number, uint32_t units);
   void Recycle(uint64_t new_base);
   void Grow(uint64_t bucket);
   Cycle ReserveSlow(Cycle from, uint64_t need);
 
   uint32_t shift_;
   uint64_t per_cycle_;   // in 1/kUnitScale
-  uint64_t reciprocal_;  // floor(2^64 / per_cycle_) or less: quotients are never too large
+  uint64_t reciprocal_;  // ceil(2^64 / per_cycle_)
   uint32_t capacity_;    // of a bucket
   uint64_t base_ = 0;    // first bucket that can still be asked for
   uint64_t end_ = 0;     // beyond the last bucket that was ever touched

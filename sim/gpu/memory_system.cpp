@@ -105,9 +105,9 @@ void MemorySystem::Serve(std::span<memory::Outbox* const> outboxes, Cycle begin,
   workers->ForEach(gpcs, [&](uint32_t g) {
     Gpc& gpc = gpcs_[g];
     Collect(&gpc, outboxes, begin, end);
-    gpc.translated.clear();
-    for (const MemoryRequest* request : gpc.order) gpc.translated.push_back(Translate(&gpc, *request));
-    if (gpc.pending.empty()) Send(g, begin);
+    if (gpc.order.empty()) return;
+    crossbar_.AdvanceTo(g, begin);
+    SendTranslated(&gpc);
   });
   with_pending_.clear();
   for (uint32_t g = 0; g < gpcs; ++g) {
@@ -117,7 +117,7 @@ void MemorySystem::Serve(std::span<memory::Outbox* const> outboxes, Cycle begin,
     WalkPages();
     workers->ForEach(static_cast<uint32_t>(with_pending_.size()), [&](uint32_t i) {
       PatchTlbs(&gpcs_[with_pending_[i]]);
-      Send(with_pending_[i], begin);
+      SendRest(&gpcs_[with_pending_[i]]);
     });
   }
   workers->ForEach(static_cast<uint32_t>(groups_.size()), [&](uint32_t group) { ServeGroup(group, begin); });
@@ -144,7 +144,7 @@ void MemorySystem::Collect(Gpc* gpc, std::span<memory::Outbox* const> outboxes, 
 }
 
 // Returns when the translation is known, or kPendingFlag and the number of the translation that is waited for.
-Cycle MemorySystem::Translate(Gpc* gpc, const MemoryRequest& request) {
+inline Cycle MemorySystem::Translate(Gpc* gpc, const MemoryRequest& request) {
   const uint64_t page = request.line_address >> page_shift_;
   memory::Tlb& sm_tlb = gpc->sm_tlbs[request.sm - gpc->first_sm];
   if (const memory::Tlb::Entry* entry = sm_tlb.Find(page)) {
@@ -196,31 +196,47 @@ void MemorySystem::PatchTlbs(Gpc* gpc) {
     each.ready = std::max(each.earliest, gpc->pending[each.pending].ready);
     patch(each.tlb, each.page, each.ready);
   }
-  for (size_t i = 0; i < gpc->order.size(); ++i) {
+  for (size_t i = 0; i < gpc->translated.size(); ++i) {
     Cycle& translated = gpc->translated[i];
     if ((translated & kPendingFlag) != 0)
-      translated = std::max(gpc->order[i]->cycle, gpc->waiting[translated & ~kPendingFlag].ready);
+      translated =
+          std::max(gpc->order[gpc->sent + i]->cycle, gpc->waiting[translated & ~kPendingFlag].ready);
   }
   gpc->pending.clear();
   gpc->waiting.clear();
 }
 
-void MemorySystem::Send(uint32_t g, Cycle begin) {
-  Gpc& gpc = gpcs_[g];
-  if (gpc.order.empty()) return;
-  crossbar_.AdvanceTo(g, begin);
-  for (auto& list : gpc.to_group) list.clear();
-  for (size_t i = 0; i < gpc.order.size(); ++i) {
-    MemoryRequest* request = gpc.order[i];
-    SliceRequest to_slice;
-    to_slice.request = request;
-    to_slice.location = map_.Locate(map_.PhysicalLine(request->line_address));
-    to_slice.place = geometry_.PlaceOf(to_slice.location.index, to_slice.location.home);
-    to_slice.partition = static_cast<uint16_t>(crossbar_.PartitionOf(request->sm));
-    to_slice.statistics = StatisticsOf(*request);
-    to_slice.arrival = crossbar_.Request(request->sm, gpc.translated[i], request->payload_bytes);
-    gpc.to_group[to_slice.location.group].push_back(to_slice);
+inline void MemorySystem::Send(Gpc* gpc, MemoryRequest* request, Cycle translated) {
+  SliceRequest to_slice;
+  to_slice.request = request;
+  to_slice.location = map_.Locate(map_.PhysicalLine(request->line_address));
+  to_slice.place = geometry_.PlaceOf(to_slice.location.index, to_slice.location.home);
+  to_slice.partition = static_cast<uint16_t>(crossbar_.PartitionOf(request->sm));
+  to_slice.statistics = StatisticsOf(*request);
+  to_slice.arrival = crossbar_.Request(request->sm, translated, request->payload_bytes);
+  gpc->to_group[to_slice.location.group].push_back(to_slice);
+}
+
+// Translates all requests, and sends those in front of the first that has to wait for a page.
+void MemorySystem::SendTranslated(Gpc* gpc) {
+  for (auto& list : gpc->to_group) list.clear();
+  gpc->translated.clear();
+  size_t i = 0;
+  for (; i < gpc->order.size(); ++i) {
+    const Cycle translated = Translate(gpc, *gpc->order[i]);
+    if (!gpc->pending.empty()) {
+      gpc->translated.push_back(translated);
+      break;
+    }
+    Send(gpc, gpc->order[i], translated);
   }
+  gpc->sent = i;
+  for (++i; i < gpc->order.size(); ++i) gpc->translated.push_back(Translate(gpc, *gpc->order[i]));
+}
+
+void MemorySystem::SendRest(Gpc* gpc) {
+  for (size_t i = 0; i < gpc->translated.size(); ++i)
+    Send(gpc, gpc->order[gpc->sent + i], gpc->translated[i]);
 }
 
 void MemorySystem::ServeGroup(uint32_t number, Cycle begin) {

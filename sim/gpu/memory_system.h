@@ -70,7 +70,8 @@ class MemorySystem {
     memory::Tlb tlb;
     std::vector<memory::Tlb> sm_tlbs;
     std::vector<memory::MemoryRequest*> order;
-    std::vector<Cycle> translated;  // of order; kPendingFlag | index: see waiting
+    size_t sent = 0;  // of order; the others wait for a translation, or stand behind one that does
+    std::vector<Cycle> translated;  // of what is not sent; kPendingFlag | index: see waiting
     std::vector<uint32_t> counts;   // for sorting
     std::vector<PendingPage> pending;
     std::vector<PendingTranslation> waiting;
@@ -90,7 +91,9 @@ class MemorySystem {
   Cycle MissGpc(Gpc* gpc, memory::Tlb* sm_tlb, uint64_t page, const memory::MemoryRequest& request);
   void WalkPages();
   void PatchTlbs(Gpc* gpc);
-  void Send(uint32_t gpc, Cycle begin);
+  void Send(Gpc* gpc, memory::MemoryRequest* request, Cycle translated);
+  void SendTranslated(Gpc* gpc);
+  void SendRest(Gpc* gpc);
   void ServeGroup(uint32_t group, Cycle begin);
   void Return(uint32_t gpc);
   uint16_t StatisticsOf(const memory::MemoryRequest& request) const {

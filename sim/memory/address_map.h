@@ -4,9 +4,12 @@
 // the channels behind them. A line touches one group only, so groups can be served in parallel.
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <vector>
 
 #include "sim/config/gpu_description.h"
+#include "sim/memory/memory_request.h"
 
 namespace heddle::memory {
 
@@ -52,11 +55,25 @@ class AddressMap {
   explicit AddressMap(const config::Gpu& gpu, uint64_t placement_seed = 0);
 
   // Virtual addresses that differ by a multiple of 4 TiB share their place.
-  uint64_t PhysicalLine(uint64_t virtual_address) const;
+  uint64_t PhysicalLine(uint64_t virtual_address) const {
+    return (placement_seed_ == 0 ? virtual_address : Permuted(virtual_address)) >> kLineShift & kLineMask;
+  }
 
   // Every run of as many consecutive lines as there are slices, from a multiple of that on, visits each slice
   // once.
-  Location Locate(uint64_t physical_line) const;
+  Location Locate(uint64_t physical_line) const {
+    const uint64_t index = by_slices_.Divide(physical_line);
+    uint32_t slice = static_cast<uint32_t>(physical_line - index * by_slices_.divisor());
+    if (permute_) {
+      const uint64_t hash = MixBits(index);
+      const uint32_t step = steps_[((hash & 0xffff) * step_count_) >> 16];
+      const uint32_t offset = static_cast<uint32_t>(((hash >> 32) * by_slices_.divisor()) >> 32);
+      slice = by_slices_.Modulo(uint64_t{slice} * step + offset);
+    }
+    Location location = slice_place_[slice];
+    location.index = index;
+    return location;
+  }
 
   uint32_t groups() const { return groups_; }
   uint32_t slices_per_group() const { return slices_per_group_; }      // in one partition
@@ -66,6 +83,10 @@ class AddressMap {
 
  private:
   static constexpr uint32_t kMaxSteps = 16;
+  static constexpr uint32_t kLineShift = std::countr_zero(kLineBytes);
+  static constexpr uint64_t kLineMask = (uint64_t{1} << 35) - 1;  // 4 TiB
+
+  uint64_t Permuted(uint64_t virtual_address) const;
 
   uint32_t partitions_;
   uint32_t groups_;
@@ -74,9 +95,8 @@ class AddressMap {
   uint32_t page_shift_;
   uint64_t placement_seed_;
   bool permute_;
-  FastDivider by_slices_;     // all slices
-  FastDivider by_partition_;  // slices of a partition
-  FastDivider by_groups_;
+  FastDivider by_slices_;              // all slices
+  std::vector<Location> slice_place_;  // group, home and slice, by number of the slice
   uint32_t step_count_ = 0;
   uint32_t steps_[kMaxSteps] = {};  // numbers without a common divisor with the number of slices
 };

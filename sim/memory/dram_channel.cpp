@@ -33,8 +33,9 @@ DramChannel::DramChannel(const config::Gpu& gpu, uint32_t index)
       turnaround_bytes_(static_cast<uint32_t>(
           std::lround(BytesPerCycle(gpu) * gpu.dram.read_write_turnaround_ns * gpu.clocks.sm_mhz / 1000))),
       refresh_interval_(std::max(2U, Cycles(gpu, gpu.dram.refresh_interval_ns))),
-      refresh_cycles_(std::min<uint64_t>(Cycles(gpu, gpu.dram.refresh_duration_ns), refresh_interval_ - 1)),
-      refresh_offset_(refresh_interval_ * index / gpu.dram.channels),
+      refresh_cycles_(std::min(Cycles(gpu, gpu.dram.refresh_duration_ns), refresh_interval_.divisor() - 1)),
+      open_interval_(static_cast<uint32_t>(refresh_interval_.divisor() - refresh_cycles_)),
+      refresh_offset_(uint64_t{refresh_interval_.divisor()} * index / gpu.dram.channels),
       bus_(BytesPerCycle(gpu), 16),
       banks_(gpu.dram.banks_per_channel, Bank(1.0)) {}
 
@@ -63,18 +64,21 @@ Cycle DramChannel::OpenRowFor(uint64_t line, Cycle at, stats::Counters* counters
   return bank.rows[0].ready;
 }
 
-// Refresh number k closes the bus from k * interval on; with those left out, `available` cycles are counted.
+// Refresh number k closes the bus from k * interval on.
+uint64_t DramChannel::OpenCyclesUntil(Cycle cycle) const {
+  const uint64_t shifted = cycle + refresh_offset_;
+  const uint64_t interval = refresh_interval_.Divide(shifted);
+  const uint64_t phase = shifted - interval * refresh_interval_.divisor();
+  return interval * open_interval_.divisor() + (phase > refresh_cycles_ ? phase - refresh_cycles_ : 0);
+}
+
 Cycle DramChannel::ReserveBus(Cycle from, uint32_t bytes) {
-  const uint64_t open_cycles = refresh_interval_ - refresh_cycles_;
-  const auto to_available = [&](Cycle cycle) {
-    const uint64_t shifted = cycle + refresh_offset_;
-    const uint64_t phase = shifted % refresh_interval_;
-    return shifted / refresh_interval_ * open_cycles +
-           (phase > refresh_cycles_ ? phase - refresh_cycles_ : 0);
-  };
-  bus_.AdvanceTo(to_available(horizon_));
-  const uint64_t last = bus_.Reserve(to_available(from), bytes) - 1;  // the cycle that moves the last byte
-  return last / open_cycles * refresh_interval_ + refresh_cycles_ + last % open_cycles + 1 - refresh_offset_;
+  bus_.AdvanceTo(OpenCyclesUntil(horizon_));
+  // The cycle that moves the last byte.
+  const uint64_t last = bus_.Reserve(OpenCyclesUntil(from), bytes) - 1;
+  const uint64_t interval = open_interval_.Divide(last);
+  const uint64_t phase = last - interval * open_interval_.divisor();
+  return interval * refresh_interval_.divisor() + refresh_cycles_ + phase + 1 - refresh_offset_;
 }
 
 Cycle DramChannel::Read(uint64_t line, uint32_t sectors, Cycle at, stats::Counters* counters) {

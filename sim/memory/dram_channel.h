@@ -14,6 +14,7 @@
 #include "sim/base/types.h"
 #include "sim/config/gpu_description.h"
 #include "sim/engine/calendar.h"
+#include "sim/memory/address_map.h"
 #include "sim/stats/launch_stats.h"
 
 namespace heddle::memory {
@@ -47,6 +48,8 @@ class DramChannel {
   // The cycle at which the column can be accessed.
   Cycle OpenRowFor(uint64_t line, Cycle at, stats::Counters* counters);
   Cycle ReserveBus(Cycle from, uint32_t bytes);
+  // Cycles up to `cycle` in which no refresh closes the bus.
+  uint64_t OpenCyclesUntil(Cycle cycle) const;
 
   uint32_t lines_per_row_shift_;
   uint32_t bank_shift_;
@@ -57,8 +60,9 @@ class DramChannel {
   uint32_t row_cycle_;       // activation to activation of a bank: the precharge lies within
   uint32_t batch_sectors_;
   uint32_t turnaround_bytes_;  // what the bus could have moved in a turn-around
-  uint64_t refresh_interval_;
+  FastDivider refresh_interval_;
   uint64_t refresh_cycles_;
+  FastDivider open_interval_;  // what a refresh leaves of an interval
   uint64_t refresh_offset_;
   Cycle horizon_ = 0;
   uint32_t pending_write_sectors_ = 0;

@@ -64,15 +64,6 @@ void L2Slice::Reset() {
   dirty_head_ = dirty_tail_ = 0;
 }
 
-Way L2Slice::Find(const Place& place) {
-  L2Set& set = sets_[place.set];
-  uint32_t match = 0;  // one bit a way, so that the loop is vectorised
-  for (uint32_t way = 0; way < kMaxL2Ways; ++way)
-    match |= static_cast<uint32_t>(set.tag[way] == place.tag) << way;
-  if (match == 0) return {};
-  return {&set, static_cast<uint32_t>(std::countr_zero(match))};
-}
-
 // Takes `way` out of the order and puts it back at `position`, counted from the most recently used.
 void L2Slice::MoveInOrder(L2Set* set, uint32_t way, uint32_t position) {
   uint64_t order = set->order;
@@ -90,12 +81,8 @@ void L2Slice::MoveInOrder(L2Set* set, uint32_t way, uint32_t position) {
   set->order = (order & low) | uint64_t{way} << to | high;
 }
 
-void L2Slice::Touch(const Way& way) { MoveInOrder(way.set, way.way, 0); }
-
 uint32_t L2Slice::ChooseVictim(const L2Set& set) {
-  uint32_t empty = 0;
-  for (uint32_t way = 0; way < kMaxL2Ways; ++way) empty |= static_cast<uint32_t>(set.tag[way] == 0) << way;
-  empty &= (1U << ways_) - 1;
+  const uint32_t empty = Match16(set.tag.data(), 0) & ((1U << ways_) - 1);
   if (empty != 0) return static_cast<uint32_t>(std::countr_zero(empty));
   uint32_t skip = 0;
   if (candidates_ > 1) {

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
+#include "sim/base/match.h"
 #include "sim/base/types.h"
 #include "sim/config/gpu_description.h"
 #include "sim/memory/address_map.h"
@@ -95,8 +97,15 @@ class L2Slice {
   L2Slice(const config::Gpu& gpu, uint64_t seed);
 
   // The line's way, or set == nullptr. Does not touch the replacement order.
-  Way Find(const Place& place);
-  void Touch(const Way& way);
+  Way Find(const Place& place) {
+    L2Set& set = sets_[place.set];
+    const uint32_t match = Match16(set.tag.data(), place.tag);
+    if (match == 0) return {};
+    return {&set, static_cast<uint32_t>(std::countr_zero(match))};
+  }
+  void Touch(const Way& way) {
+    if ((way.set->order & 0xf) != way.way) MoveInOrder(way.set, way.way, 0);
+  }
 
   // Makes room for a line that is not there and enters it without sectors. `dirt`: what left.
   Way Allocate(const Place& place, Dirt* dirt);

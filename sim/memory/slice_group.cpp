@@ -13,11 +13,11 @@ uint32_t Bytes(uint8_t mask) { return Sectors(mask) * kSectorBytes; }
 
 // Adds the bytes of a write to what is known of each sector; a sector that is complete becomes valid.
 void RecordWrite(const Way& way, uint8_t sectors, uint32_t payload_bytes) {
-  const uint32_t each = payload_bytes / Sectors(sectors) / 2;  // in units of 2 bytes
-  if (each >= kSectorBytes / 2) {
+  if (payload_bytes >= Bytes(sectors)) {
     way.valid() |= sectors;
     return;
   }
+  const uint32_t each = payload_bytes / Sectors(sectors) / 2;  // in units of 2 bytes
   for (uint32_t sector = 0; sector < 4; ++sector) {
     if (((sectors >> sector) & 1) == 0 || ((way.valid() >> sector) & 1) != 0) continue;
     const uint32_t shift = 4 * sector;
@@ -30,11 +30,6 @@ void RecordWrite(const Way& way, uint8_t sectors, uint32_t payload_bytes) {
       way.SetWritten(rest | known << shift);
     }
   }
-}
-
-// The cycle in which the last of `bytes` moves: latencies count from there.
-Cycle Move(engine::Calendar* calendar, Cycle from, uint32_t amount) {
-  return amount == 0 ? from : calendar->Reserve(from, amount) - 1;
 }
 
 // The sectors of `wanted` that are on their way arrive at the returned cycle; `at` when none is.
@@ -71,11 +66,32 @@ SliceGroup::SliceGroup(const config::Gpu& gpu, uint32_t id)
       replicate_far_(gpu.l2.replicate_far) {
   const AddressMap map(gpu);
   slices_per_partition_ = map.slices_per_group();
-  channels_per_partition_ = map.channels_per_group();
+  const uint32_t channels = map.channels_per_group();
+  channels_per_partition_ = FastDivider(channels);
   for (uint32_t i = 0; i < partitions_ * slices_per_partition_; ++i)
     slices_.emplace_back(gpu, uint64_t{id} << 16 | i);
-  for (uint32_t i = 0; i < partitions_ * channels_per_partition_; ++i)
-    channels_.emplace_back(gpu, id * partitions_ * channels_per_partition_ + i);
+  for (uint32_t i = 0; i < partitions_ * channels; ++i)
+    channels_.emplace_back(gpu, id * partitions_ * channels + i);
+}
+
+inline Way SliceGroup::FindOrAllocateHome(Slice* home, const SliceRequest& request, Cycle at,
+                                          stats::Counters* counters) {
+  Way way = home->lines.Find(request.place);
+  if (way.set != nullptr) {
+    home->lines.Touch(way);
+    return way;
+  }
+  Dirt dirt;
+  way = home->lines.Allocate(request.place, &dirt);
+  WriteBack(dirt, request.location.slice, at, counters);
+  return way;
+}
+
+inline Cycle SliceGroup::Fetch(const Location& where, const Way& way, uint8_t sectors, Cycle at,
+                               stats::Counters* counters) {
+  const uint8_t missing = sectors & static_cast<uint8_t>(~way.valid());
+  const Cycle ready = WaitForPending(way, sectors, at);
+  return missing == 0 ? ready : std::max(ready, ReadFromDram(where, way, missing, at, counters));
 }
 
 Cycle SliceGroup::Serve(const SliceRequest& request, stats::Counters* counters) {
@@ -154,7 +170,7 @@ Cycle SliceGroup::ReadHome(const SliceRequest& request, uint8_t sectors, Cycle a
                            stats::Counters* counters) {
   const Location& where = request.location;
   Slice& home = At(where.home, where.slice);
-  const Way way = FindOrAllocateHome(request, arrival, counters);
+  const Way way = FindOrAllocateHome(&home, request, arrival, counters);
   counters->lts_lookups_sector += Sectors(sectors);
   counters->lts_t_bytes += Bytes(sectors);
   counters->lts_hits_sector += Sectors(sectors & way.valid());
@@ -165,7 +181,7 @@ Cycle SliceGroup::WriteHome(const SliceRequest& request, Cycle arrival, stats::C
   const Location& where = request.location;
   const uint8_t sectors = request.request->sector_mask;
   Slice& home = At(where.home, where.slice);
-  const Way way = FindOrAllocateHome(request, arrival, counters);
+  const Way way = FindOrAllocateHome(&home, request, arrival, counters);
   counters->lts_lookups_sector += Sectors(sectors);
   counters->lts_hits_sector += Sectors(sectors);  // a write needs nothing from DRAM
   counters->lts_t_bytes += Bytes(sectors);
@@ -180,7 +196,7 @@ Cycle SliceGroup::AtomicHome(const SliceRequest& request, Cycle arrival, stats::
   const Location& where = request.location;
   const uint8_t sectors = request.request->sector_mask;
   Slice& home = At(where.home, where.slice);
-  const Way way = FindOrAllocateHome(request, arrival, counters);
+  const Way way = FindOrAllocateHome(&home, request, arrival, counters);
   counters->lts_lookups_sector += Sectors(sectors);
   counters->lts_t_bytes += Bytes(sectors);
   ++counters->lts_atomics;
@@ -192,36 +208,20 @@ Cycle SliceGroup::AtomicHome(const SliceRequest& request, Cycle arrival, stats::
   return Move(&home.atomics, data, AtomicOperations(*request.request));
 }
 
-Way SliceGroup::FindOrAllocateHome(const SliceRequest& request, Cycle at, stats::Counters* counters) {
-  const Location& where = request.location;
-  L2Slice& lines = At(where.home, where.slice).lines;
-  Way way = lines.Find(request.place);
-  if (way.set != nullptr) {
-    lines.Touch(way);
-    return way;
-  }
-  Dirt dirt;
-  way = lines.Allocate(request.place, &dirt);
-  WriteBack(dirt, where.slice, at, counters);
-  return way;
-}
-
-Cycle SliceGroup::Fetch(const Location& where, const Way& way, uint8_t sectors, Cycle at,
-                        stats::Counters* counters) {
-  const uint8_t missing = sectors & static_cast<uint8_t>(~way.valid());
-  const Cycle ready = WaitForPending(way, sectors, at);
-  if (missing == 0) return ready;
+Cycle SliceGroup::ReadFromDram(const Location& where, const Way& way, uint8_t missing, Cycle at,
+                               stats::Counters* counters) {
   uint64_t line = 0;
   DramChannel& channel = ChannelOf(where.home, where.slice, where.index, &line);
   const Cycle filled = channel.Read(line, Sectors(missing), at, counters);
   way.valid() |= missing;
   way.pending() |= missing;
-  uint32_t written = way.written();
-  for (uint32_t sector = 0; sector < 4 && written != 0; ++sector)
-    if ((missing >> sector) & 1) written &= ~(0xfU << (4 * sector));
-  way.SetWritten(written);
+  if (uint32_t written = way.written(); written != 0) {
+    for (uint32_t sector = 0; sector < 4; ++sector)
+      if ((missing >> sector) & 1) written &= ~(0xfU << (4 * sector));
+    way.SetWritten(written);
+  }
   way.ready() = std::max(way.ready(), filled);
-  return std::max(ready, filled);
+  return filled;
 }
 
 void SliceGroup::DropReplicas(const SliceRequest& request) {
@@ -251,17 +251,11 @@ void SliceGroup::WriteBack(const Dirt& dirt, uint32_t slice_number, Cycle at, st
 
 DramChannel& SliceGroup::ChannelOf(uint32_t home, uint32_t slice, uint64_t index, uint64_t* line) {
   const uint64_t linear = index * slices_per_partition_ + slice;
-  *line = linear / channels_per_partition_;
-  return channels_[home * channels_per_partition_ + linear % channels_per_partition_];
-}
-
-void SliceGroup::AdvanceTo(Cycle cycle) {
-  for (Slice& slice : slices_) {
-    slice.data.AdvanceTo(cycle);
-    slice.atomics.AdvanceTo(cycle);
-    slice.inbound.AdvanceTo(cycle);
-  }
-  for (DramChannel& channel : channels_) channel.AdvanceTo(cycle);
+  *line = channels_per_partition_.Divide(linear);
+  const uint64_t channel = linear - *line * channels_per_partition_.divisor();
+  DramChannel& found = channels_[home * channels_per_partition_.divisor() + channel];
+  found.AdvanceTo(horizon_);
+  return found;
 }
 
 void SliceGroup::InvalidateCaches() {
@@ -280,6 +274,7 @@ void SliceGroup::Reset() {
     slice.inbound.Reset();
   }
   for (DramChannel& channel : channels_) channel.Reset();
+  horizon_ = 0;
 }
 
 uint64_t SliceGroup::DirtyLines() const {

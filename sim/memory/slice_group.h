@@ -51,7 +51,7 @@ class SliceGroup {
   }
 
   // No later request arrives before `cycle`.
-  void AdvanceTo(Cycle cycle);
+  void AdvanceTo(Cycle cycle) { horizon_ = cycle; }
 
   void InvalidateCaches();  // dirty lines are forgotten
   void FillWithForeignLines();
@@ -73,9 +73,18 @@ class SliceGroup {
   Cycle ReadHome(const SliceRequest& request, uint8_t sectors, Cycle arrival, stats::Counters* counters);
   Cycle WriteHome(const SliceRequest& request, Cycle arrival, stats::Counters* counters);
   Cycle AtomicHome(const SliceRequest& request, Cycle arrival, stats::Counters* counters);
-  Way FindOrAllocateHome(const SliceRequest& request, Cycle at, stats::Counters* counters);
+  Way FindOrAllocateHome(Slice* home, const SliceRequest& request, Cycle at, stats::Counters* counters);
   // Makes the sectors of a home line valid; returns when they are.
   Cycle Fetch(const Location& where, const Way& way, uint8_t sectors, Cycle at, stats::Counters* counters);
+  Cycle ReadFromDram(const Location& where, const Way& way, uint8_t missing, Cycle at,
+                     stats::Counters* counters);
+  // The cycle in which the last of `amount` moves: latencies count from there. A calendar that is not used is
+  // not advanced either.
+  Cycle Move(engine::Calendar* calendar, Cycle from, uint32_t amount) const {
+    if (amount == 0) return from;
+    calendar->AdvanceTo(horizon_);
+    return calendar->Reserve(from, amount) - 1;
+  }
   void DropReplicas(const SliceRequest& request);
   void LimitDirty(Slice* slice, uint32_t slice_number, Cycle at, stats::Counters* counters);
   void WriteBack(const Dirt& dirt, uint32_t slice_number, Cycle at, stats::Counters* counters);
@@ -83,12 +92,13 @@ class SliceGroup {
 
   uint32_t partitions_;
   uint32_t slices_per_partition_;
-  uint32_t channels_per_partition_;
+  FastDivider channels_per_partition_;
   uint32_t hit_latency_;
   uint32_t atomic_latency_;
   uint32_t link_there_;  // one way, and
   uint32_t link_back_;   // the other
   bool replicate_far_;
+  Cycle horizon_ = 0;
   std::vector<Slice> slices_;
   std::vector<DramChannel> channels_;
 };
