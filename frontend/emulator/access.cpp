@@ -43,10 +43,16 @@ using isa::Mod;
 // Skeleton runs, and unknown values: what a load must say about the bytes that it read.
 [[gnu::noinline]] void InspectLoaded(Context& c, uint32_t lanes, const uint64_t* address, uint32_t bytes) {
   DeviceMemory& device = *c.memory->device;
+  const bool may_be_stale = c.memory->skips_data && device.AnyStale();
+  uint64_t page = ~uint64_t{0};  // pages are stale as a whole
+  bool stale = false;
   ForLanes(lanes, [&](uint32_t i) {
     if (c.warp->unknown != nullptr && !device.IsKnown(address[i], bytes)) c.unknown_result |= 1u << i;
-    if (c.memory->skips_data && device.IsStale(address[i]))
-      c.issues->Report("skipped_data", c.step->index, fmt::format("address 0x{:x}", address[i]));
+    if (may_be_stale && address[i] >> kPageShift != page) {
+      page = address[i] >> kPageShift;
+      stale = device.IsStale(address[i]);
+    }
+    if (stale) c.issues->Report("skipped_data", c.step->index, fmt::format("address 0x{:x}", address[i]));
   });
 }
 

@@ -26,23 +26,32 @@ void RunIadd3(Context& c, const Lowered& l) {
   MapLanes(c.Destination(l), c.lanes, [=](uint32_t i) { return a[i] + b[i] + d[i] + k; });
 }
 
-// With carry-in predicates 0 and 1 and carry-outs: predicate 0 when the sum needs bit 32 or more, 1 when it needs two
-// carries.
+// With carry-in predicates 0 and 1 (kCarriesIn) and carry-outs: predicate 0 when the sum needs bit 32 or more, 1 when
+// it needs two carries. kThird: the third operand is not RZ.
+template <bool kCarriesIn, bool kThird>
 void RunIadd3Carry(Context& c, const Lowered& l) {
   const Input a(c, l, 0), b(c, l, 1), d(c, l, 2);
   const auto k = static_cast<uint32_t>(l.imm);
-  const uint32_t in0 = l.flags != 0 ? c.SourcePredicate(l, 0) : 0;
-  const uint32_t in1 = l.flags != 0 ? c.SourcePredicate(l, 1) : 0;
+  const uint32_t in0 = kCarriesIn ? c.SourcePredicate(l, 0) : 0;
+  const uint32_t in1 = kCarriesIn ? c.SourcePredicate(l, 1) : 0;
   // In 32 bits, with the carries counted beside: twice as many lanes a vector as a 64-bit sum.
-  Row sum;
+  Row partial;
+  Row& sum = c.lanes == kAllLanes ? c.Destination(l) : partial;
   Row carries;
   HEDDLE_LANE_LOOP
   for (uint32_t i = 0; i < kWarpLanes; ++i) {
-    const uint32_t first = a[i] + b[i], second = first + d[i], third = second + (k + Bit(in0, i) + Bit(in1, i));
+    const uint32_t first = a[i] + b[i];
+    uint32_t carry = first < b[i] ? 1u : 0u;
+    uint32_t second = first;
+    if constexpr (kThird) {
+      second = first + d[i];
+      carry += second < first ? 1u : 0u;
+    }
+    const uint32_t third = second + (k + Bit(in0, i) + Bit(in1, i));
+    carries.lane[i] = carry + (third < second ? 1u : 0u);
     sum.lane[i] = third;
-    carries.lane[i] = (first < b[i] ? 1u : 0u) + (second < first ? 1u : 0u) + (third < second ? 1u : 0u);
   }
-  MapLanes(c.Destination(l), c.lanes, [&](uint32_t i) { return sum.lane[i]; });
+  if (&sum == &partial) Blend(c.Destination(l), partial, c.lanes);
   c.WritePredicate(l, 0, MaskOf([&](uint32_t i) { return carries.lane[i] >= 1; }));
   if (l.destination_predicate[1] != kDiscardPredicate)
     c.WritePredicate(l, 1, MaskOf([&](uint32_t i) { return carries.lane[i] >= 2; }));
@@ -138,14 +147,23 @@ void RunLeaGeneral(Context& c, const Lowered& l) {
   const uint32_t carry = (l.flags & kLeaCarryIn) != 0 ? c.SourcePredicate(l, 0) : 0;
   const bool sign_extends = (l.flags & kLeaSignExtends) != 0;
   const bool takes_high = (l.flags & kLeaHigh) != 0;
-  uint64_t sum[kWarpLanes];
+  Row partial;
+  Row& sum = c.lanes == kAllLanes ? c.Destination(l) : partial;
+  Row carries;
+  HEDDLE_LANE_LOOP
   for (uint32_t i = 0; i < kWarpLanes; ++i) {
     const uint32_t above = sign_extends ? static_cast<uint32_t>(Signed(a.lane[i]) >> 31) : high.lane[i];
-    const uint64_t value = Pair(a.lane[i], above) << shift;
-    sum[i] = uint64_t{(takes_high ? High(value) : Low(value)) ^ flip} + b[i] + k + Bit(carry, i);
+    // In two steps: a shift by 32 is not defined.
+    const uint32_t shifted_high = above << shift | a.lane[i] >> 1 >> (31 - shift);
+    const uint32_t value = (takes_high ? shifted_high : a.lane[i] << shift) ^ flip;
+    const uint32_t first = value + b[i];
+    const uint32_t second = first + (k + Bit(carry, i));
+    carries.lane[i] = (first < value ? 1u : 0u) + (second < first ? 1u : 0u);
+    sum.lane[i] = second;
   }
-  MapLanes(c.Destination(l), c.lanes, [&](uint32_t i) { return Low(sum[i]); });
-  c.WritePredicate(l, 0, MaskOf([&](uint32_t i) { return High(sum[i]) != 0; }));
+  if (&sum == &partial) Blend(c.Destination(l), partial, c.lanes);
+  if (l.destination_predicate[0] != kDiscardPredicate)
+    c.WritePredicate(l, 0, MaskOf([&](uint32_t i) { return carries.lane[i] != 0; }));
 }
 
 void RunIabs(Context& c, const Lowered& l) {
@@ -313,9 +331,14 @@ void LowerIadd3(Lowering& w) {
     } else {
       w.out.predicate_flip[1] = kAllLanes;  // PT inverted: no carry
     }
-    w.out.flags = 1;
   }
-  w.out.run = extended || carries ? &RunIadd3Carry : &RunIadd3;
+  const bool third =
+      w.out.source[2].row != kZeroRow || w.out.source[2].base != RowBase::kWarp || w.out.flip[2] != 0;
+  if (extended) {
+    w.out.run = third ? &RunIadd3Carry<true, true> : &RunIadd3Carry<true, false>;
+  } else {
+    w.out.run = !carries ? &RunIadd3 : third ? &RunIadd3Carry<false, true> : &RunIadd3Carry<false, false>;
+  }
 }
 
 // VIADD R, a, b

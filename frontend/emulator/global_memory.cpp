@@ -119,7 +119,12 @@ void RunStore(Context& c, const Lowered& l) {
   }
   access.lanes = CheckGlobal(c, l, lanes, access.address.data(), access.bytes_per_lane);
   if (l.flags & kDataSkipped) {
-    ForLanes(access.lanes, [&](uint32_t i) { c.memory->device->MarkStale(access.address[i]); });
+    uint64_t page = ~uint64_t{0};  // pages are marked as a whole
+    ForLanes(access.lanes, [&](uint32_t i) {
+      if (access.address[i] >> kPageShift == page) return;
+      page = access.address[i] >> kPageShift;
+      c.memory->device->MarkStale(access.address[i]);
+    });
     return;
   }
   WriteGlobal(c, access.lanes, access.address.data(), access.bytes_per_lane, &c.Source(l, 2));

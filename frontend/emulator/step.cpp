@@ -6,7 +6,12 @@
 namespace heddle::emulator {
 namespace {
 
-void PointAt(Context& context, Warp& warp) {
+inline isa::WarpState StateNow(const Warp& warp) {
+  if (warp.live == 0) return isa::WarpState::kFinished;
+  return warp.Current().state == SplitState::kReady ? isa::WarpState::kRunnable : isa::WarpState::kBlocked;
+}
+
+inline void PointAt(Context& context, Warp& warp) {
   context.rows = warp.rows;
   context.bases[static_cast<size_t>(RowBase::kWarp)] = warp.rows;
   context.predicates = warp.predicates.data();
@@ -125,17 +130,14 @@ void LeaveCode(Context& context, Warp& warp) {
 
 }  // namespace
 
-isa::WarpState StateOf(const Warp& warp) {
-  if (warp.live == 0) return isa::WarpState::kFinished;
-  return warp.Current().state == SplitState::kReady ? isa::WarpState::kRunnable : isa::WarpState::kBlocked;
-}
+isa::WarpState StateOf(const Warp& warp) { return StateNow(warp); }
 
 isa::InstructionRun RunAhead(Context& context, Warp& warp) {
   const Program& program = *context.program;
   isa::InstructionRun run;
   uint32_t end = 0;
   while (true) {
-    run.state = StateOf(warp);
+    run.state = StateNow(warp);
     if (run.state != isa::WarpState::kRunnable) return run;
     run.first = warp.Current().index;
     if (run.first < program.size()) {
@@ -188,9 +190,9 @@ void StepOne(Context& context, Warp& warp, Cycle now, isa::WarpStep* step) {
     Reschedule(warp, slice_over                  ? Turn::kGiveWay
                      : warp.split_count > splits ? Turn::kFurthestBehind
                                                  : Turn::kKeep);
-    if (StateOf(warp) == isa::WarpState::kBlocked) ArriveAtBarrier(warp, step);
+    if (StateNow(warp) == isa::WarpState::kBlocked) ArriveAtBarrier(warp, step);
   }
-  step->state = StateOf(warp);
+  step->state = StateNow(warp);
   step->taken = step->state == isa::WarpState::kRunnable && warp.Current().index != index + 1;
 }
 

@@ -19,21 +19,31 @@ uint64_t Mix(uint64_t z) {
   z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
   return z ^ (z >> 31);
 }
-// The nth number of the generator that `seed` starts.
-uint64_t Random(uint64_t seed, uint64_t n) { return Mix(Mix(seed + kGolden) + (n + 1) * kGolden); }
+// The numbers of the generator that a seed starts, in any order.
+class Generator {
+ public:
+  explicit Generator(uint64_t seed) : start_(Mix(seed + kGolden)) {}
+  uint64_t operator()(uint64_t n) const { return Mix(start_ + (n + 1) * kGolden); }
+
+ private:
+  uint64_t start_;
+};
+uint64_t Random(uint64_t seed, uint64_t n) { return Generator(seed)(n); }
 
 double UnitInterval(uint64_t random) { return static_cast<double>(random >> 11) * 0x1p-53; }
 
 // Irwin-Hall: the sum of twelve uniforms of 16 bits, smoothed below that by a thirteenth. Mean 0, variance 1,
 // within
 // +-6; additions only, hence the same bits on every machine, which a library's logarithm does not promise.
-double StandardNormal(uint64_t seed, uint64_t index) {
-  uint64_t sum = 0;
+double StandardNormal(const Generator& generator, uint64_t index) {
+  uint64_t sums = 0;  // of the even and of the odd 16-bit fields
   for (uint64_t word = 0; word < 3; ++word) {
-    const uint64_t random = Random(seed, index * 4 + word);
-    sum += (random & 0xffff) + ((random >> 16) & 0xffff) + ((random >> 32) & 0xffff) + (random >> 48);
+    constexpr uint64_t kEven = 0x0000ffff0000ffff;
+    const uint64_t random = generator(index * 4 + word);
+    sums += (random & kEven) + ((random >> 16) & kEven);
   }
-  const double fine = static_cast<double>(Random(seed, index * 4 + 3) >> 32) * 0x1p-32;
+  const uint64_t sum = (sums & 0xffffffff) + (sums >> 32);
+  const double fine = static_cast<double>(generator(index * 4 + 3) >> 32) * 0x1p-32;
   // Twelve truncated uniforms have a mean of 6 - 6 / 65536, `fine` one of half a step.
   return (static_cast<double>(sum) + fine + 5.5) * 0x1p-16 - 6;
 }
@@ -65,6 +75,23 @@ double SortedOffset(uint64_t seed, uint64_t index, uint64_t count, double total,
   const double step = total / static_cast<double>(count - 1);
   const double jitter = even ? 0 : 0.96 * (UnitInterval(Random(seed, index)) - 0.5);
   return std::floor(step * (static_cast<double>(index) + jitter));
+}
+
+// Writes bytes of elements of `size` bytes, of which there are `count`, from `first_byte` of all on.
+template <typename BitsOf>
+void FillElements(uint64_t first_byte, uint32_t size, uint64_t count, std::span<std::byte> out,
+                  BitsOf bits_of) {
+  uint64_t index = first_byte / size;
+  uint64_t skip = first_byte % size;  // bytes of the element in front of the range
+  for (uint64_t done = 0; done < out.size(); ++index, skip = 0) {
+    const uint64_t take = std::min<uint64_t>(size - skip, out.size() - done);
+    const uint64_t bits = (index < count ? bits_of(index) : 0) >> (8 * skip);
+    if (take == 2)
+      std::memcpy(out.data() + done, &bits, 2);
+    else
+      std::memcpy(out.data() + done, &bits, take);
+    done += take;
+  }
 }
 
 Error Bad(const std::string& place, std::string message, std::string next_step) {
@@ -160,7 +187,7 @@ uint64_t ContentSource::ElementBits(uint64_t index) const {
       return Encode(type_, numbers_.a + static_cast<double>(pick));
     }
     case RuleKind::kNormal:
-      return Encode(type_, numbers_.a + numbers_.b * StandardNormal(seed_, index));
+      return Encode(type_, numbers_.a + numbers_.b * StandardNormal(Generator(seed_), index));
     case RuleKind::kPermutation:
       return Encode(type_, static_cast<double>(Permute(seed_, index, static_cast<uint64_t>(numbers_.a))));
     case RuleKind::kOffsets:
@@ -186,15 +213,20 @@ bool ContentSource::FillBytes(uint64_t first_byte, std::span<std::byte> out) con
 void ContentSource::Fill(uint64_t first_byte, std::span<std::byte> out) const {
   if (FillBytes(first_byte, out)) return;
   const uint32_t size = SizeOf(type_);
-  uint64_t done = 0;
-  while (done < out.size()) {
-    const uint64_t index = (first_byte + done) / size;
-    const uint64_t skip = (first_byte + done) % size;  // bytes of the element in front of the range
-    const uint64_t take = std::min<uint64_t>(size - skip, out.size() - done);
-    const uint64_t bits = (index < count_ ? ElementBits(index) : 0) >> (8 * skip);
-    std::memcpy(out.data() + done, &bits, take);
-    done += take;
+  // What large inputs are made of goes without a look at the rule for each element.
+  if (kind_ == RuleKind::kNormal) {
+    const Generator generator(seed_);
+    return FillElements(first_byte, size, count_, out, [&, this](uint64_t index) {
+      return Encode(type_, numbers_.a + numbers_.b * StandardNormal(generator, index));
+    });
   }
+  if (kind_ == RuleKind::kUniform && IsFloat(type_)) {
+    const Generator generator(seed_);
+    return FillElements(first_byte, size, count_, out, [&, this](uint64_t index) {
+      return Encode(type_, numbers_.a + (numbers_.b - numbers_.a) * UnitInterval(generator(index)));
+    });
+  }
+  FillElements(first_byte, size, count_, out, [this](uint64_t index) { return ElementBits(index); });
 }
 
 bool ContentSource::IsConstant() const {

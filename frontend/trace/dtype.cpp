@@ -40,9 +40,15 @@ constexpr std::array<Info, kDTypeCount> kInfo{{
 
 const Info& InfoOf(DType type) { return kInfo[static_cast<size_t>(type)]; }
 
+// 2^exponent, of a normal number.
+double PowerOfTwo(int exponent) {
+  return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
+}
+
 // Rounds to a binary float of `e` exponent and `m` mantissa bits, m <= 10. `finite_only`: e4m3, whose top
-// exponent holds ordinary numbers but for the NaN 0x7f.
-uint64_t EncodeSmall(double value, int e, int m, bool finite_only) {
+// exponent holds ordinary numbers but for the NaN 0x7f. Megabytes of input pass through here: e and m are constants.
+template <int e, int m, bool finite_only>
+uint64_t EncodeSmall(double value) {
   const uint64_t sign = std::signbit(value) ? uint64_t{1} << (e + m) : 0;
   const uint64_t top_exponent = (uint64_t{1} << e) - 1;
   const uint64_t infinity = top_exponent << m;
@@ -52,9 +58,8 @@ uint64_t EncodeSmall(double value, int e, int m, bool finite_only) {
   if (std::isinf(magnitude)) return sign | (finite_only ? largest : infinity);
   if (magnitude == 0) return sign;
   const int bias = (1 << (e - 1)) - 1;
-  if (magnitude >=
-      std::ldexp(1.0,
-                 1 - bias)) {  // normal: round the double's own mantissa; a carry moves into the exponent
+  // Normal: round the double's own mantissa; a carry moves into the exponent.
+  if (magnitude >= PowerOfTwo(1 - bias)) {
     const auto bits = std::bit_cast<uint64_t>(magnitude);
     const int drop = 52 - m;
     const uint64_t rounded = (bits + (uint64_t{1} << (drop - 1)) - 1 + ((bits >> drop) & 1)) >> drop;
@@ -62,7 +67,7 @@ uint64_t EncodeSmall(double value, int e, int m, bool finite_only) {
     return sign | (encoded > largest ? (finite_only ? largest : infinity) : encoded);
   }
   // Subnormal: a multiple of the smallest step; nearbyint rounds ties to even.
-  return sign | static_cast<uint64_t>(std::nearbyint(std::ldexp(magnitude, bias - 1 + m)));
+  return sign | static_cast<uint64_t>(std::nearbyint(magnitude * PowerOfTwo(bias - 1 + m)));
 }
 
 double DecodeSmall(uint64_t bits, int e, int m, bool finite_only) {
@@ -161,13 +166,18 @@ uint64_t Encode(DType type, double value) {
     case DType::kF32:
       return std::bit_cast<uint32_t>(static_cast<float>(value));
     case DType::kTf32:
-      return EncodeSmall(value, 8, 10, false) << 13;
+      return EncodeSmall<8, 10, false>(value) << 13;
+    case DType::kF16:
+      return EncodeSmall<5, 10, false>(value);
+    case DType::kBf16:
+      return EncodeSmall<8, 7, false>(value);
+    case DType::kE4m3:
+      return EncodeSmall<4, 3, true>(value);
+    case DType::kE5m2:
+      return EncodeSmall<5, 2, false>(value);
     default:
-      break;
+      return EncodeInteger(type, value);
   }
-  const Info& info = InfoOf(type);
-  if (info.is_float) return EncodeSmall(value, info.exponent_bits, info.mantissa_bits, type == DType::kE4m3);
-  return EncodeInteger(type, value);
 }
 
 double Decode(DType type, uint64_t bits) {
