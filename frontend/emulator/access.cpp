@@ -118,6 +118,10 @@ void Addresses32(const Context& c, const Lowered& l, size_t base, size_t uniform
   const uint32_t add = offset + c.Source(l, uniform).lane[0];
   const uint32_t shift = (l.flags & kScaleMask) >> kScaleShift;
   for (uint32_t i = 0; i < kWarpLanes; ++i) address[i] = (row.lane[i] << shift) + add;
+  // Addresses in the cluster's window carry the rank of the CTA.
+  if (const uint32_t rank = c.cta->rank; rank != 0) [[unlikely]]
+    for (uint32_t i = 0; i < kWarpLanes; ++i)
+      if (address[i] >> 24 == rank) address[i] &= 0xffffff;
 }
 
 uint32_t CheckGlobal(Context& c, const Lowered& l, uint32_t lanes, const uint64_t* address, uint32_t bytes) {

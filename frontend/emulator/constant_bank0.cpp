@@ -10,12 +10,16 @@ namespace {
 // Byte offsets; 0xffff where an architecture has no such word.
 struct Layout {
   uint32_t block, grid, stack, total_shared, descriptor, local_window, shared_window, param_address;
-  uint32_t is_cluster, cluster_dims, cluster_reciprocals;
+  uint32_t is_cluster, cluster_dims, cluster_reciprocals, cluster_grid, cluster_count, reserved_shared;
 };
 constexpr uint32_t kNone = 0xffff;
-constexpr Layout kAmpere = {0x0, 0xc, 0x28, 0x2c, 0x118, 0x20, 0x18, kNone, kNone, kNone, kNone};
-constexpr Layout kHopper = {0x0, 0xc, 0x28, 0x2c, 0x208, 0x20, 0x18, 0x198, 0x140, 0x144, 0x150};
-constexpr Layout kBlackwell = {0x360, 0x370, 0x37c, 0x16c, 0x358, 0x2f8, kNone, 0x348, 0x36c, kNone, kNone};
+constexpr uint32_t kReservedSharedBytes = 1024;  // in front of a CTA's own, since sm_90
+constexpr Layout kAmpere = {0x0,   0xc,   0x28,  0x2c,  0x118, 0x20,  0x18,
+                            kNone, kNone, kNone, kNone, kNone, kNone, kNone};
+constexpr Layout kHopper = {0x0,   0xc,   0x28,  0x2c,  0x208, 0x20,  0x18,
+                            0x198, 0x140, 0x144, 0x150, 0x15c, 0x188, 0x114};
+constexpr Layout kBlackwell = {0x360, 0x370, 0x37c, 0x16c, 0x358, 0x2f8, kNone,
+                               0x348, 0x36c, kNone, kNone, kNone, kNone, kNone};
 
 const Layout& LayoutOf(uint32_t sm_version) {
   return sm_version < 90 ? kAmpere : sm_version < 100 ? kHopper : kBlackwell;
@@ -65,6 +69,10 @@ std::vector<uint8_t> MakeBank0(const Bank0Contents& c) {
       words.Set(layout.cluster_reciprocals + 4 * i,
                 std::bit_cast<uint32_t>(1.0f / static_cast<float>(dims[i])));
   }
+  words.Set(layout.cluster_grid,
+            Dim3{c.grid.x / c.cluster.x, c.grid.y / c.cluster.y, c.grid.z / c.cluster.z});
+  words.Set(layout.cluster_count, static_cast<uint32_t>(c.cluster.Count()));
+  words.Set(layout.reserved_shared, kReservedSharedBytes);
   // The global memory descriptor (desc[UR]) is a cache policy: any value means the default one here.
   words.Set64(layout.descriptor, 0);
   if (!c.parameters.empty())

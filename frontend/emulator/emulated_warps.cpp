@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "frontend/emulator/bulk_transfer.h"
 #include "frontend/emulator/launch_program.h"
+#include "frontend/emulator/remote.h"
+#include "frontend/emulator/splits.h"
 #include "frontend/emulator/step.h"
 
 namespace heddle::emulator {
@@ -21,6 +24,7 @@ EmulatedWarps::EmulatedWarps(EmulatedLaunch& launch, uint32_t sm, std::shared_pt
   context_.program = launch.program().get();
   context_.memory = &port_;
   context_.issues = issues_.get();
+  port_.async.woken = &woken_;
 }
 
 EmulatedWarps::~EmulatedWarps() = default;
@@ -53,7 +57,12 @@ void EmulatedWarps::StartCta(const isa::CtaStart& start) {
   // before.
   std::fill(slot.shared.begin(), slot.shared.end(), uint8_t{0});
   std::fill(slot.local.begin(), slot.local.end(), uint8_t{0});
+  const uint32_t generation = slot.cta.generation;
   slot.cta = CtaMemory{};
+  slot.cta.resident = true;
+  slot.cta.generation = generation + 1;
+  slot.cta.rank = launch_.shape().ClusterRank(start.cta);
+  slot.cta.cluster_ctas = static_cast<uint32_t>(launch_.shape().cluster.Count());
   slot.cta.cta = start.cta;
   slot.cta.slot = start.slot;
   slot.cta.sm = start.sm;
@@ -75,7 +84,10 @@ void EmulatedWarps::StartCta(const isa::CtaStart& start) {
   }
 }
 
-void EmulatedWarps::EndCta(uint32_t slot) { port_.Forget(&slots_[slot]->cta); }
+void EmulatedWarps::EndCta(uint32_t slot) {
+  slots_[slot]->cta.resident = false;
+  port_.Forget(&slots_[slot]->cta);
+}
 
 isa::InstructionRun EmulatedWarps::NextRun(uint32_t warp) {
   port_.Drain();
@@ -96,5 +108,58 @@ void EmulatedWarps::ReleaseBarrier(uint32_t slot, uint8_t id) {
 void EmulatedWarps::CompleteAsyncCopy(uint32_t token, Cycle) { port_.CompleteCopy(token); }
 
 void EmulatedWarps::PerformAtSlice(uint32_t token, uint32_t lanes, Cycle) { port_.Perform(token, lanes); }
+
+void EmulatedWarps::ReleaseClusterBarrier(uint32_t slot) {
+  Slot& s = *slots_[slot];
+  ++s.cta.cluster_phases;
+  for (Warp& warp : s.warps) {
+    if (warp.live == 0) continue;
+    const bool was_blocked = StateOf(warp) == isa::WarpState::kBlocked;
+    for (uint32_t i = 0; i < warp.split_count; ++i)
+      if (warp.splits[i].state == SplitState::kAtCluster && warp.cluster_arrivals <= s.cta.cluster_phases)
+        warp.splits[i].state = SplitState::kReady;
+    Reschedule(warp, Turn::kKeep);
+    if (was_blocked && StateOf(warp) == isa::WarpState::kRunnable)
+      woken_.push_back(slot * warps_per_cta_ + warp.id_in_cta);
+  }
+}
+
+void EmulatedWarps::ArriveAfterCopies(uint32_t token, Cycle) { port_.CompleteArrival(token); }
+
+void EmulatedWarps::CompleteBulk(isa::BulkOperation& operation, uint32_t slot, uint32_t, uint32_t first,
+                                 uint32_t count, Cycle) {
+  auto& record = static_cast<BulkRecord&>(operation);
+  MoveRowsToShared(record, slots_[slot]->cta, *port_.device, first, count, *issues_, &woken_);
+  uint64_t bytes = 0;
+  for (uint32_t i = first; i < first + count; ++i) bytes += record.pieces[i].shared_bytes;
+  record.owner->Performed(record, bytes);
+}
+
+void EmulatedWarps::ReadBulkSource(isa::BulkOperation& operation, uint32_t first, uint32_t count, Cycle) {
+  ReadRowsOfSource(static_cast<BulkRecord&>(operation), first, count, *issues_);
+}
+
+void EmulatedWarps::PerformBulkAtSlice(isa::BulkOperation& operation, uint32_t piece, uint32_t offset,
+                                       uint32_t bytes, Cycle) {
+  auto& record = static_cast<BulkRecord&>(operation);
+  MoveRowToGlobal(record, *port_.device, piece, offset, bytes);
+  record.owner->Performed(record, bytes);
+}
+
+void EmulatedWarps::PerformRemote(isa::RemoteOperation& operation, uint32_t slot, uint32_t rank, Cycle) {
+  auto& record = static_cast<RemoteRecord&>(operation);
+  PerformRemoteAt(record, slots_[slot]->cta, rank, *issues_, &woken_);
+  record.owner->Performed(record, rank);
+}
+
+void EmulatedWarps::CompleteRemote(isa::RemoteOperation& operation, Cycle) {
+  auto& record = static_cast<RemoteRecord&>(operation);
+  port_.Deliver(record);
+  port_.async.Recycle(record);
+}
+
+bool EmulatedWarps::FailWait(uint32_t warp, Cycle) {
+  return FailMbarrierWaits(slots_[warp / warps_per_cta_]->cta, *warps_[warp]);
+}
 
 }  // namespace heddle::emulator

@@ -26,6 +26,16 @@ class EmulatedWarps final : public isa::WarpStream {
   void ReleaseBarrier(uint32_t slot, uint8_t id) override;
   void CompleteAsyncCopy(uint32_t token, Cycle now) override;
   void PerformAtSlice(uint32_t token, uint32_t lanes, Cycle now) override;
+  void ReleaseClusterBarrier(uint32_t slot) override;
+  void ArriveAfterCopies(uint32_t token, Cycle now) override;
+  void CompleteBulk(isa::BulkOperation& operation, uint32_t slot, uint32_t rank, uint32_t first,
+                    uint32_t count, Cycle now) override;
+  void ReadBulkSource(isa::BulkOperation& operation, uint32_t first, uint32_t count, Cycle now) override;
+  void PerformBulkAtSlice(isa::BulkOperation& operation, uint32_t piece, uint32_t offset, uint32_t bytes,
+                          Cycle now) override;
+  void PerformRemote(isa::RemoteOperation& operation, uint32_t slot, uint32_t rank, Cycle now) override;
+  void CompleteRemote(isa::RemoteOperation& operation, Cycle now) override;
+  bool FailWait(uint32_t warp, Cycle now) override;
 
   // From now on stores are visible to everyone at once instead of at PublishStores(): for runs without a timing model.
   void ApplyStoresAtOnce() { port_.stores = nullptr; }

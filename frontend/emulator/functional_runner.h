@@ -1,8 +1,9 @@
 // Runs launches without a timing model: what a kernel computes, and in how many warp instructions.
 //
 // CTAs take the places of a GPU of so many SMs in launch order; all resident CTAs advance in turn, so that
-// grid barriers, spin locks and split-K semaphores finish. Atomics and asynchronous copies take effect when
-// they are issued. Deterministic; one thread.
+// grid barriers, spin locks and split-K semaphores finish. The CTAs of a cluster start together. Atomics take
+// effect when they are issued, and so do asynchronous copies unless delay_seed says otherwise. Deterministic;
+// one thread.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,10 @@ struct RunnerOptions {
   uint32_t ctas_per_sm = 0;  // 0: what registers, shared memory, threads and 32 CTAs allow on GA100 or GH100
   bool hash_stream = false;  // RunSummary::stream_hash
   uint64_t max_warp_instructions = 0;  // 0: none. An Error (kDidNotFinish) when more are needed
-  std::vector<uint64_t> only_ctas;     // linear indices; empty: the whole grid
+  std::vector<uint64_t> only_ctas;  // linear indices; empty: the whole grid. Of clusters: the whole of them
+  // Not 0: asynchronous effects (bulk copies, LDGSTS, remote shared memory) take place at random moments, at the
+  // latest when the program waits for them. A kernel that lacks a wait computes something else then.
+  uint64_t delay_seed = 0;
 };
 
 struct RunSummary {

@@ -4,7 +4,9 @@
 #include <cstring>
 
 #include "frontend/emulator/access.h"
+#include "frontend/emulator/bulk_issue.h"
 #include "frontend/emulator/issue_log.h"
+#include "frontend/emulator/remote.h"
 
 namespace heddle::emulator {
 namespace {
@@ -18,11 +20,16 @@ using isa::Mod;
 constexpr uint32_t kHasPredicate = 1u << 23;  // the packed half form: false where it could not be performed
 constexpr uint32_t kReduces = 1u << 24;
 
-void AtomicsInSharedWindow(Context& c, const Lowered& l, MemoryAccess& access, uint32_t lanes) {
-  const auto op = static_cast<AtomicOp>(l.flags >> kOpShift & 15);
-  const auto type = static_cast<AtomicType>(l.flags >> kTypeShift & 15);
+void AtomicsInSharedWindow(Context& c, const Lowered& l, MemoryAccess& access, uint32_t lanes, AtomicOp op,
+                           AtomicType type, bool returns) {
   const uint32_t bytes = access.bytes_per_lane;
   for (uint32_t i = 0; i < kWarpLanes; ++i) access.shared_address[i] = Low(access.address[i]);
+  const uint32_t remote =
+      lanes & MaskOf([&](uint32_t i) { return access.shared_address[i] >> kRankShift != c.cta->rank; });
+  if (remote != 0 && bytes <= 8) AtomicRemote(c, l, remote, access.shared_address.data(), op, type, returns);
+  lanes &= ~remote;
+  for (uint32_t& address : access.shared_address) address &= kSharedOffsetMask;
+  if (lanes == 0) return;
   access.shared_lanes = CheckShared(c, l, lanes, access.shared_address.data(), bytes);
   if (l.flags & kDataSkipped || bytes > 8) return;
   uint8_t* shared = CtaOf(c).shared;
@@ -58,7 +65,7 @@ void RunAtomicGlobal(Context& c, const Lowered& l) {
     if (l.flags & kHasPredicate)
       c.WritePredicate(l, 0, ~shared);
     else if (shared != 0)
-      AtomicsInSharedWindow(c, l, access, shared);
+      AtomicsInSharedWindow(c, l, access, shared, op, type, returns);
   }
   access.lanes = CheckGlobal(c, l, lanes, access.address.data(), access.bytes_per_lane);
   if (access.lanes == 0) {

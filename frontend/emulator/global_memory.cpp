@@ -1,6 +1,8 @@
 // Loads and stores of global memory and of generic addresses: LDG, STG, LD, ST, QSPC, CCTL.
+#include "frontend/emulator/bulk_issue.h"
 #include "frontend/emulator/issue_log.h"
 #include "frontend/emulator/local_memory.h"
+#include "frontend/emulator/remote.h"
 
 namespace heddle::emulator {
 namespace {
@@ -14,13 +16,20 @@ using isa::Mod;
 struct Spaces {
   uint32_t shared = 0;
   uint32_t local = 0;
-  uint32_t offset[kWarpLanes];
+  uint32_t remote = 0;          // shared memory of another CTA of the cluster
+  uint32_t offset[kWarpLanes];  // remote: with the rank above it
 };
 
-void SplitSpaces(const uint64_t* address, uint32_t lanes, Spaces& spaces) {
+void SplitSpaces(const Context& c, const uint64_t* address, uint32_t lanes, Spaces& spaces) {
+  const uint32_t own = c.cta->rank;
   spaces.shared = lanes & MaskOf([&](uint32_t i) { return High(address[i]) == kSharedWindowHigh; });
+  if (spaces.shared != 0)
+    spaces.remote = spaces.shared & MaskOf([&](uint32_t i) { return Low(address[i]) >> kRankShift != own; });
+  spaces.shared &= ~spaces.remote;
   spaces.local = lanes & MaskOf([&](uint32_t i) { return High(address[i]) == kLocalWindowHigh; });
-  for (uint32_t i = 0; i < kWarpLanes; ++i) spaces.offset[i] = Low(address[i]);
+  const uint32_t rank_bits = own << kRankShift;
+  for (uint32_t i = 0; i < kWarpLanes; ++i)
+    spaces.offset[i] = Low(address[i]) ^ (spaces.shared >> i & 1 ? rank_bits : 0);
 }
 
 void LoadAtSlice(Context& c, const Lowered& l, MemoryAccess& access) {
@@ -44,6 +53,7 @@ void LoadAtSlice(Context& c, const Lowered& l, MemoryAccess& access) {
 void LoadWindows(Context& c, const Lowered& l, MemoryAccess& access, Spaces& spaces) {
   const bool wants_data = !(l.flags & kDataSkipped);
   const bool sign_extend = (l.flags & kSignExtends) != 0;
+  if (spaces.remote != 0) LoadRemote(c, l, spaces.remote, spaces.offset);
   if (spaces.shared != 0) {
     access.shared_lanes = CheckShared(c, l, spaces.shared, spaces.offset, access.bytes_per_lane);
     std::copy_n(spaces.offset, kWarpLanes, access.shared_address.begin());
@@ -69,8 +79,8 @@ void RunLoad(Context& c, const Lowered& l) {
   uint32_t lanes = c.executing;
   if constexpr (kGeneric) {
     Spaces spaces;
-    SplitSpaces(access.address.data(), lanes, spaces);
-    lanes &= ~(spaces.shared | spaces.local);
+    SplitSpaces(c, access.address.data(), lanes, spaces);
+    lanes &= ~(spaces.shared | spaces.local | spaces.remote);
     if (lanes != c.executing) {
       LoadWindows(c, l, access, spaces);
       if (lanes == 0) return;
@@ -85,6 +95,7 @@ void RunLoad(Context& c, const Lowered& l) {
 
 void StoreWindows(Context& c, const Lowered& l, MemoryAccess& access, Spaces& spaces) {
   const bool has_data = !(l.flags & kDataSkipped);
+  if (spaces.remote != 0) StoreRemote(c, l, spaces.remote, spaces.offset);
   if (spaces.shared != 0) {
     access.shared_lanes = CheckShared(c, l, spaces.shared, spaces.offset, access.bytes_per_lane);
     std::copy_n(spaces.offset, kWarpLanes, access.shared_address.begin());
@@ -110,8 +121,8 @@ void RunStore(Context& c, const Lowered& l) {
   uint32_t lanes = c.executing;
   if constexpr (kGeneric) {
     Spaces spaces;
-    SplitSpaces(access.address.data(), lanes, spaces);
-    lanes &= ~(spaces.shared | spaces.local);
+    SplitSpaces(c, access.address.data(), lanes, spaces);
+    lanes &= ~(spaces.shared | spaces.local | spaces.remote);
     if (lanes != c.executing) {
       StoreWindows(c, l, access, spaces);
       if (lanes == 0) return;
@@ -135,7 +146,8 @@ void RunQuerySpace(Context& c, const Lowered& l) {
   uint64_t address[kWarpLanes];
   Addresses64(c, l, address);
   Spaces spaces;
-  SplitSpaces(address, kAllLanes, spaces);
+  SplitSpaces(c, address, kAllLanes, spaces);
+  spaces.shared |= spaces.remote;
   const uint32_t mask = l.flags >> kOpShift == 0   ? spaces.shared
                         : l.flags >> kOpShift == 1 ? spaces.local
                                                    : ~(spaces.shared | spaces.local);

@@ -36,6 +36,9 @@ struct CtaState {
   uint32_t slot = 0;
   uint32_t sm = 0;
   uint32_t warps = 0;
+  uint32_t rank = 0;           // in its cluster
+  uint32_t cluster_ctas = 1;   // of its cluster
+  uint32_t cluster_phases = 0;  // of the cluster barrier that are complete
   // BAR.RED: what has arrived at each barrier since its last release, and the result that B2R reads.
   struct Reduction {
     uint32_t true_threads = 0;

@@ -62,13 +62,7 @@ void MemoryPort::DrainCompleted() {
   const std::lock_guard lock(completed_mutex_);
   for (const uint32_t token : completed_) {
     PendingAccess& p = pool_[token];
-    if (p.warp != nullptr && p.destination != nullptr) {
-      for (uint32_t s = 0; s < kScoreboards; ++s) {
-        if (!(p.scoreboards >> s & 1)) continue;
-        if (--p.warp->pending_results[s] == 0)
-          p.warp->pending_scoreboards &= static_cast<uint8_t>(~(1u << s));
-      }
-    }
+    if (p.warp != nullptr && p.destination != nullptr) Settle(*p.warp, p.scoreboards);
     Release(token);
   }
   completed_.clear();
@@ -92,7 +86,32 @@ void MemoryPort::CompleteCopy(uint32_t token) {
   Release(token);
 }
 
+void MemoryPort::Settle(Warp& warp, uint8_t scoreboards) {
+  for (uint32_t s = 0; s < kScoreboards; ++s)
+    if ((scoreboards >> s & 1) != 0 && --warp.pending_results[s] == 0)
+      warp.pending_scoreboards &= static_cast<uint8_t>(~(1u << s));
+}
+
+void MemoryPort::Deliver(const RemoteRecord& record) {
+  if (record.warp == nullptr || record.destination == nullptr) return;
+  const uint32_t words = record.bytes_per_lane <= 4 ? 1 : record.bytes_per_lane / 4u;
+  for (uint32_t k = 0; k < words; ++k) Blend(record.destination[k], record.result[k], record.lanes);
+  Settle(*record.warp, record.scoreboards);
+}
+
+void MemoryPort::CompleteArrival(uint32_t token) {
+  if (token == kNoToken) return;
+  PendingAccess& p = pool_[token];
+  const MbarrierArrival arrival =
+      p.transactions ? MbarrierArrival{.transactions = -1} : MbarrierArrival{.arrivals = 1};
+  if (p.cta != nullptr)
+    ForLanes(p.remaining.load(std::memory_order_relaxed),
+             [&](uint32_t i) { ArriveAt(*p.cta, p.shared_address[i], arrival, nullptr, async.woken); });
+  Release(token);
+}
+
 void MemoryPort::Forget(const CtaState* cta) {
+  async.Forget(cta);
   if (outstanding_ == 0) return;
   Drain();
   for (PendingAccess& p : pool_) {

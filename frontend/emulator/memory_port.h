@@ -8,9 +8,12 @@
 #include <mutex>
 #include <vector>
 
+#include "frontend/emulator/async_port.h"
 #include "frontend/emulator/atomics.h"
 #include "frontend/emulator/device_memory.h"
+
 #include "frontend/emulator/launch_context.h"
+#include "frontend/emulator/mbarrier.h"
 #include "frontend/emulator/warp.h"
 #include "sim/isa/warp_stream.h"
 
@@ -24,8 +27,11 @@ inline constexpr uint32_t kLocalWindowHigh = 2;
 inline constexpr uint32_t kNoToken = 0xffffffffu;
 inline constexpr uint32_t kScoreboards = 6;
 
-// The memory of a resident CTA.
+// The memory of a resident CTA, and who waits for its mbarriers.
 struct CtaMemory : CtaState {
+  bool resident = false;
+  uint32_t generation = 0;  // of the slot: counts the CTAs that it has held
+  std::vector<MbarrierWait> waits;
   uint8_t* shared = nullptr;
   uint32_t shared_bytes = 0;
   // Local memory of warp w starts at local + w * local_bytes_per_lane * 32. Words are interleaved: word k of
@@ -38,11 +44,12 @@ struct CtaMemory : CtaState {
 // An access that is performed later than it was issued: at an L2 slice, or when an asynchronous copy has
 // arrived.
 struct PendingAccess {
-  enum class Kind : uint8_t { kFree, kLoad, kAtomic, kAsyncCopy };
+  enum class Kind : uint8_t { kFree, kLoad, kAtomic, kAsyncCopy, kArrival };
   Kind kind = Kind::kFree;
   uint8_t bytes = 4;
   bool sign_extend = false;
-  uint8_t scoreboards = 0;  // of the warp, that its results hold up
+  bool transactions = false;  // kArrival: completes one transaction instead of arriving
+  uint8_t scoreboards = 0;    // of the warp, that its results hold up
   AtomicOp op = AtomicOp::kAdd;
   AtomicType type = AtomicType::kU32;
   std::atomic<uint32_t> remaining{0};  // lanes not yet performed
@@ -62,6 +69,7 @@ struct MemoryPort {
   bool skips_data =
       false;  // skeleton mode: reads of memory that a skipped store would have changed are reported
   std::array<uint64_t, kConstantBanks> bank_address{};
+  AsyncPort async;  // bulk copies and accesses to other CTAs
   // By instruction: the buffer that it accessed last.
   std::vector<DeviceMemory::Range> sites;
 
@@ -71,9 +79,14 @@ struct MemoryPort {
   // Performs the lanes of a load or atomic on device memory. Several threads may do so for different lanes.
   void Perform(uint32_t token, uint32_t lanes);
   void CompleteCopy(uint32_t token);
+  // The values of a remote access go to the registers.
+  void Deliver(const RemoteRecord& record);
+  // Lanes arrive at their mbarriers: the copies in front have.
+  void CompleteArrival(uint32_t token);
   // Hands results that have arrived to their warps' scoreboards. By the stream's own thread, before it runs a
   // warp.
   void Drain() {
+    async.Drain();
     if (has_completed_.load(std::memory_order_acquire)) [[unlikely]]
       DrainCompleted();
   }
@@ -85,6 +98,7 @@ struct MemoryPort {
 
  private:
   void DrainCompleted();
+  static void Settle(Warp& warp, uint8_t scoreboards);
   void Release(uint32_t token);
 
   std::deque<PendingAccess> pool_;

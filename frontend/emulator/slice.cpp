@@ -29,8 +29,11 @@ bool IsGlobalAtomic(Op op) {
   return op == Op::kATOM || op == Op::kATOMG || op == Op::kRED || op == Op::kREDG;
 }
 bool IsSharedWrite(Op op) {
-  return op == Op::kSTS || op == Op::kSTSM || op == Op::kATOMS || op == Op::kREDS || op == Op::kLDGSTS;
+  return op == Op::kSTS || op == Op::kSTSM || op == Op::kATOMS || op == Op::kREDS || op == Op::kLDGSTS ||
+         op == Op::kSTAS || op == Op::kREDAS || op == Op::kUTMALDG || op == Op::kUBLKCP || op == Op::kUBLKRED;
 }
+// fence.proxy.tensormap: the kernel uses a tensor map that it, or one before it, has written.
+bool AcquiresTensorMap(const isa::Instruction& i) { return i.op == Op::kUTMACCTL && i.Has(isa::Mod::kIV); }
 bool IsSharedRead(Op op) { return op == Op::kLDS || op == Op::kLDSM || op == Op::kATOMS; }
 bool IsStrong(const isa::Instruction& i) {
   return i.Has(isa::Mod::kSTRONG) && (i.Has(isa::Mod::kGPU) || i.Has(isa::Mod::kSYS));
@@ -52,6 +55,7 @@ class Slicer {
         predecessors_(count_),
         live_(size_t{count_} * variables_.count()) {
     for (const isa::Instruction& instruction : code.instructions) effects_.push_back(EffectOf(instruction));
+    edits_maps_ = std::any_of(code.instructions.begin(), code.instructions.end(), AcquiresTensorMap);
     for (uint32_t i = 0; i < count_; ++i)
       for (const uint32_t s : successors_[i]) predecessors_[s].push_back(i);
   }
@@ -199,9 +203,12 @@ class Slicer {
       const isa::Instruction& instruction = code_.instructions[i];
       const Op op = instruction.op;
       bool need = false;
+      // A tensor map is made in shared memory and copied to global memory by exchanges or stores.
+      if (edits_maps_)
+        need = op == Op::kSTS || IsGlobalStore(op) || (IsGlobalAtomic(op) && !CombinesFloats(instruction));
       // Semaphores: what atomics and strong stores leave, and words that plain stores reset.
-      if (reads_strong && IsGlobalAtomic(op)) need = !CombinesFloats(instruction);
-      if (reads_strong && IsGlobalStore(op)) need = IsStrong(instruction) || variables_.at(i).data.empty();
+      if (reads_strong && IsGlobalAtomic(op)) need |= !CombinesFloats(instruction);
+      if (reads_strong && IsGlobalStore(op)) need |= IsStrong(instruction) || variables_.at(i).data.empty();
       if (shared_atomic && IsSharedWrite(op))
         need |= op == Op::kATOMS || op == Op::kREDS || (op == Op::kSTS && variables_.at(i).data.empty());
       if (kind_ == SliceKind::kSound && (reads_shared || reads_generic) && IsSharedWrite(op)) need = true;
@@ -223,6 +230,7 @@ class Slicer {
   const isa::KernelCode& code_;
   SliceVariables variables_;
   SliceKind kind_;
+  bool edits_maps_ = false;
   uint32_t count_;
   std::vector<bool> needed_;
   std::vector<bool> forced_;  // needed because of what flows through memory

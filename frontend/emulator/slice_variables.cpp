@@ -64,7 +64,10 @@ isa::RegisterSet AddressRegisters(const isa::Instruction& instruction) {
     isa::Operand operand = instruction.operands[i];
     const bool is_address = operand.kind == OperandKind::kMemory || operand.kind == OperandKind::kConstant;
     const bool decides_lanes = instruction.op == Op::kLDGSTS && operand.kind == OperandKind::kPredicate;
-    if (!is_address && !decides_lanes) continue;
+    // Sizes and CTA masks of bulk copies.
+    const bool decides_bytes =
+        PipeOf(instruction.op) == isa::Pipe::kTma && operand.kind == OperandKind::kUniformRegister;
+    if (!is_address && !decides_lanes && !decides_bytes) continue;
     if (operand.kind == OperandKind::kMemory) operand.descriptor = isa::kNoRegister;
     operand.is_destination = false;
     part.operands[part.operand_count++] = operand;

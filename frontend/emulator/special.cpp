@@ -92,12 +92,13 @@ std::optional<uint64_t> UniformValue(const Context& c, SpecialRegister reg) {
     case SpecialRegister::kSMEMSZ:
       return c.launch->shared_bytes;
     case SpecialRegister::kCgaCtaId:
+      return c.cta->rank;
     case SpecialRegister::kGLOBALERRORSTATUS:
     case SpecialRegister::kCGAERRORSTATUS:
     case SpecialRegister::kWARPERRORSTATUS:
       return 0;
     case SpecialRegister::kCgaSize:
-      return 1;
+      return c.cta->cluster_ctas;
     case SpecialRegister::kZ:
       return 0;
     default:

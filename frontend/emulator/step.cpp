@@ -105,6 +105,9 @@ void RunStep(Context& context, const Lowered& l) {
 void ArriveAtBarrier(Warp& warp, isa::WarpStep* step) {
   bool told = false;
   uint8_t id = 0;
+  // Lanes that wait for something else will come here later.
+  for (uint32_t i = 0; i < warp.split_count; ++i)
+    if (warp.splits[i].state == SplitState::kAtMbarrier || warp.splits[i].state == SplitState::kAtCluster) return;
   for (uint32_t i = 0; i < warp.split_count; ++i) {
     Split& split = warp.splits[i];
     if (split.state != SplitState::kAtBarrier || split.arrived || (told && split.key != id)) continue;
@@ -217,6 +220,7 @@ void ResetWarp(Warp& warp, const RowLayout& layout, uint32_t lanes, uint32_t ent
   warp.slice_left = kSplitSlice;
   warp.pending_scoreboards = 0;
   warp.pending_results = {};
+  warp.cluster_arrivals = 0;
   warp.current = 0;
   warp.split_count = 1;
   warp.splits[0] = Split{.index = entry, .lanes = lanes};

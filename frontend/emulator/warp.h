@@ -56,6 +56,8 @@ enum class SplitState : uint8_t {
   kAtConvergence,  // BSYNC: until every live lane of the barrier instance (key, mask) is here
   kAtWarpSync,     // WARPSYNC: until every live lane of mask is here
   kAtBarrier,      // BAR: until ReleaseBarrier(key)
+  kAtMbarrier,     // SYNCS..TRYWAIT: until the phase is complete (mbarrier.h)
+  kAtCluster,      // UCGABAR_WAIT: until ReleaseClusterBarrier
 };
 
 // Lanes that run together. Splits are joined by BSYNC and WARPSYNC only, never because they meet at one pc
@@ -85,6 +87,7 @@ struct Warp {
   // Scoreboards whose results PerformAtSlice has yet to deliver, one bit each: RunAhead stops before who
   // waits for one.
   uint8_t pending_scoreboards = 0;
+  uint32_t cluster_arrivals = 0;  // UCGABAR_ARV so far
   std::array<uint16_t, 6> pending_results{};  // how many of them each scoreboard stands for
   uint8_t current = 0;  // the split that runs
   uint8_t split_count = 0;

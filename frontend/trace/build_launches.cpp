@@ -131,8 +131,19 @@ Status LaunchBuilder::SetExtents(const pb::Launch& launch, const Locator& at, co
   return Ok();
 }
 
+Result<uint32_t> LaunchBuilder::FindBuffer(const std::string& name, const std::string& place) const {
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < trace_->buffers.size(); ++i) {
+    if (trace_->buffers[i].name == name) return i;
+    names.push_back(trace_->buffers[i].name);
+  }
+  const std::string near = Suggest(name, names);
+  return Bad(place, fmt::format("there is no buffer '{}'", name),
+             near.empty() ? "declare it with `buffer`" : fmt::format("did you mean '{}'?", near));
+}
+
 Status LaunchBuilder::SetStruct(const pb::Parameter& parameter, const Locator& at, uint32_t offset,
-                                uint32_t size_bytes, Launch* out) const {
+                                uint32_t size_bytes, Launch* out) {
   const Locator fields = at.Sub("struct", 0, parameter.struct_());
   for (int i = 0; i < parameter.struct_().field_size(); ++i) {
     const pb::Parameter& field = parameter.struct_().field(i);
@@ -142,6 +153,7 @@ Status LaunchBuilder::SetStruct(const pb::Parameter& parameter, const Locator& a
     uint32_t size = SizeOf(static_cast<DType>(field.type()));
     if (size == 0)
       size = field.has_buffer() ? 8 : field.has_raw() ? static_cast<uint32_t>(field.raw().size()) : 4;
+    if (field.has_tensor_map()) size = isa::kTensorMapBytes;
     if (field.has_struct_())
       size = inner >= 0 && inner < size_bytes ? size_bytes - static_cast<uint32_t>(inner) : 0;
     if (inner < 0 || inner + size > size_bytes)
@@ -155,7 +167,7 @@ Status LaunchBuilder::SetStruct(const pb::Parameter& parameter, const Locator& a
 }
 
 Status LaunchBuilder::SetValue(const pb::Parameter& parameter, const Locator& at, uint32_t offset,
-                               uint32_t size_bytes, Launch* out) const {
+                               uint32_t size_bytes, Launch* out) {
   ParameterPatch patch;
   patch.offset = offset;
   patch.type = static_cast<DType>(parameter.type());
@@ -177,6 +189,9 @@ Status LaunchBuilder::SetValue(const pb::Parameter& parameter, const Locator& at
       return Ok();
     case pb::Parameter::kStruct:
       return SetStruct(parameter, at, offset, size_bytes, out);
+    case pb::Parameter::kTensorMap:
+      return SetTensorMap(parameter.tensor_map(), at.Sub("tensor_map", 0, parameter.tensor_map()), offset,
+                          size_bytes);
     case pb::Parameter::kInt: {
       if (patch.type == DType::kUnspecified) patch.type = TypeOfSize(size_bytes, false);
       HEDDLE_RETURN_IF_ERROR(check_type("int"));
@@ -193,18 +208,9 @@ Status LaunchBuilder::SetValue(const pb::Parameter& parameter, const Locator& at
       break;
     }
     case pb::Parameter::kBuffer: {
-      const auto found = std::find_if(trace_->buffers.begin(), trace_->buffers.end(),
-                                      [&](const Buffer& b) { return b.name == parameter.buffer(); });
-      if (found == trace_->buffers.end()) {
-        std::vector<std::string> names;
-        for (const Buffer& b : trace_->buffers) names.push_back(b.name);
-        const std::string near = Suggest(parameter.buffer(), names);
-        return Bad(at.Place("buffer"), fmt::format("there is no buffer '{}'", parameter.buffer()),
-                   near.empty() ? "declare it with `buffer`" : fmt::format("did you mean '{}'?", near));
-      }
+      HEDDLE_ASSIGN_OR_RETURN(patch.buffer, FindBuffer(parameter.buffer(), at.Place("buffer")));
       patch.type = DType::kU64;
       HEDDLE_RETURN_IF_ERROR(check_type("buffer"));
-      patch.buffer = static_cast<uint32_t>(found - trace_->buffers.begin());
       if (!parameter.offset().empty()) {
         HEDDLE_ASSIGN_OR_RETURN(patch.value, MakeExpr(parameter.offset(), scope_, at.Place("offset")));
       }
@@ -212,14 +218,14 @@ Status LaunchBuilder::SetValue(const pb::Parameter& parameter, const Locator& at
     }
     case pb::Parameter::VALUE_NOT_SET:
       return Bad(at.Place("value"), fmt::format("the parameter '{}' has no value", parameter.name()),
-                 "add `int`, `real`, `buffer`, `raw` or `struct`");
+                 "add `int`, `real`, `buffer`, `raw`, `struct` or `tensor_map`");
   }
   out->patches.push_back(std::move(patch));
   return Ok();
 }
 
 Status LaunchBuilder::SetParameters(const pb::Launch& launch, const Locator& at, const Choice& choice,
-                                    Launch* out) const {
+                                    Launch* out) {
   const Function& function = choice.function->function;
   out->parameters.resize(function.parameter_bytes);
   std::vector<bool> given(function.parameters.size());
@@ -238,6 +244,12 @@ Status LaunchBuilder::SetParameters(const pb::Launch& launch, const Locator& at,
     given[ordinal] = true;
     const ParameterSlot& slot = function.parameters[ordinal];
     HEDDLE_RETURN_IF_ERROR(SetValue(parameter, sub, slot.offset, slot.size_bytes, out));
+    if (parameter.has_tensor_map() && modules_[choice.module].triton) {
+      HEDDLE_RETURN_IF_ERROR(SetTritonDescriptor(parameter.tensor_map(),
+                                                 sub.Sub("tensor_map", 0, parameter.tensor_map()), ordinal,
+                                                 function, &given, out));
+      next = ordinal + 1 + 2 * static_cast<uint32_t>(parameter.tensor_map().size_size());
+    }
   }
   // Triton's launcher adds the addresses of global and profile scratch memory, null when the kernel uses
   // none.
@@ -264,6 +276,7 @@ Status LaunchBuilder::Add(const pb::Launch& launch, const Locator& at) {
   out.programmatic = launch.programmatic();
   out.frozen_grid = launch.frozen_grid();
   HEDDLE_RETURN_IF_ERROR(SetExtents(launch, at, choice, &out));
+  maps_.clear();
   HEDDLE_RETURN_IF_ERROR(SetParameters(launch, at, choice, &out));
   out.function = FunctionIndex(choice);
   int64_t repeat = 1;
@@ -280,7 +293,13 @@ Status LaunchBuilder::Add(const pb::Launch& launch, const Locator& at) {
                  "give the `name` of a launch that stands in front of this one");
     trace_->edges.push_back({found->second, first});
   }
-  for (int64_t i = 0; i < repeat; ++i) trace_->launches.push_back(out);
+  for (int64_t i = 0; i < repeat; ++i) {
+    for (TensorMap& map : maps_) {
+      map.launch = static_cast<uint32_t>(trace_->launches.size());
+      trace_->tensor_maps.push_back(map);
+    }
+    trace_->launches.push_back(out);
+  }
   labels_[out.name] = static_cast<uint32_t>(trace_->launches.size() - 1);
   return Ok();
 }

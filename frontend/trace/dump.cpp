@@ -96,8 +96,13 @@ void PrintMemory(const Trace& trace, Printer* out) {
         r.bytes.size(), r.kind == RuleKind::kBytes ? Sha256Hex(r.bytes) : "");
   }
   for (const TensorMap& t : trace.tensor_maps)
-    out->Line("tensor_map launch {} offset {} buffer {} {}", t.launch, t.parameter_offset,
-              static_cast<int32_t>(t.buffer), Printer::Hex(t.bytes));
+    out->Line(
+        "tensor_map launch {} offset {} buffer {} offset {} {} size {} stride {} box {} element_stride {} "
+        "swizzle {} interleave {} fill {} promotion {}",
+        t.launch, t.parameter_offset, static_cast<int32_t>(t.buffer), Printer::Show(t.offset),
+        Name(t.element), Printer::ShowAll(t.size), Printer::ShowAll(t.stride_bytes), Printer::ShowAll(t.box),
+        Printer::ShowAll(t.element_stride), static_cast<int>(t.swizzle), static_cast<int>(t.interleave),
+        static_cast<int>(t.fill), static_cast<int>(t.promotion));
 }
 
 void PrintMeasured(const Trace& trace, Printer* out) {

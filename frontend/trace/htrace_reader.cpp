@@ -170,8 +170,7 @@ class Reader {
     }));
     return ForEachRow("tensor_map", [&](Statement& row) -> Result<bool> {
       TensorMap& map = trace_.tensor_maps.emplace_back();
-      const std::span<const std::byte> bytes = row.Blob(4);
-      map.bytes.assign(bytes.begin(), bytes.end());
+      if (!DecodePayload(row.Blob(4), &map)) return false;
       if (!row.IsNull(3) && !Index(row, 3, &map.buffer)) return false;
       return Index(row, 1, &map.launch) && Index(row, 2, &map.parameter_offset);
     });

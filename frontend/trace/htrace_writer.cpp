@@ -152,7 +152,8 @@ class Writer {
       const TensorMap& t = trace.tensor_maps[i];
       map.Bind(uint64_t{i}).Bind(t.launch).Bind(t.parameter_offset);
       t.buffer == kNone ? map.BindNull() : map.Bind(t.buffer);
-      HEDDLE_RETURN_IF_ERROR(map.Bind(std::span<const std::byte>(t.bytes)).Run());
+      const std::string payload = EncodePayload(t);
+      HEDDLE_RETURN_IF_ERROR(map.Bind(Payload(payload)).Run());
     }
     return Ok();
   }

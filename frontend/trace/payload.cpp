@@ -159,6 +159,40 @@ bool DecodePayload(std::span<const std::byte> bytes, Content* content) {
   return true;
 }
 
+std::string EncodePayload(const TensorMap& map) {
+  pb::StoredTensorMap stored;
+  stored.set_element(static_cast<uint32_t>(map.element));
+  ToStored(map.offset, stored.mutable_offset());
+  for (const Expr& e : map.size) ToStored(e, stored.add_size());
+  for (const Expr& e : map.stride_bytes) ToStored(e, stored.add_stride());
+  for (const Expr& e : map.box) ToStored(e, stored.add_box());
+  for (const Expr& e : map.element_stride) ToStored(e, stored.add_element_stride());
+  stored.set_swizzle(static_cast<uint32_t>(map.swizzle));
+  stored.set_interleave(static_cast<uint32_t>(map.interleave));
+  stored.set_fill(static_cast<uint32_t>(map.fill));
+  stored.set_promotion(static_cast<uint32_t>(map.promotion));
+  return Serialize(stored);
+}
+
+bool DecodePayload(std::span<const std::byte> bytes, TensorMap* map) {
+  pb::StoredTensorMap stored;
+  if (!Parse(bytes, &stored)) return false;
+  if (stored.element() > static_cast<uint32_t>(isa::TensorElement::kTF32Ftz) || stored.swizzle() > 3 ||
+      stored.interleave() > 2 || stored.fill() > 1 || stored.promotion() > 3)
+    return false;
+  map->element = static_cast<isa::TensorElement>(stored.element());
+  map->offset = FromStored(stored.offset());
+  for (const auto& e : stored.size()) map->size.push_back(FromStored(e));
+  for (const auto& e : stored.stride()) map->stride_bytes.push_back(FromStored(e));
+  for (const auto& e : stored.box()) map->box.push_back(FromStored(e));
+  for (const auto& e : stored.element_stride()) map->element_stride.push_back(FromStored(e));
+  map->swizzle = static_cast<isa::TensorSwizzle>(stored.swizzle());
+  map->interleave = static_cast<isa::TensorInterleave>(stored.interleave());
+  map->fill = static_cast<isa::TensorFill>(stored.fill());
+  map->promotion = static_cast<isa::TensorPromotion>(stored.promotion());
+  return true;
+}
+
 std::string EncodePayload(const Launch& launch) {
   pb::StoredLaunch stored;
   for (const Expr& e : launch.grid) ToStored(e, stored.add_grid());

@@ -30,6 +30,7 @@ class Resolver {
     for (size_t i = 0; i < trace_.contents.size(); ++i)
       HEDDLE_RETURN_IF_ERROR(AddContent(trace_.contents[i]));
     for (size_t i = 0; i < trace_.launches.size(); ++i) HEDDLE_RETURN_IF_ERROR(AddLaunch(trace_.launches[i]));
+    for (const TensorMap& map : trace_.tensor_maps) HEDDLE_RETURN_IF_ERROR(Write(map));
     return std::move(out_);
   }
 
@@ -204,6 +205,43 @@ class Resolver {
     for (const ParameterPatch& patch : launch.patches)
       HEDDLE_RETURN_IF_ERROR(Apply(patch, place, &resolved.parameters));
     out_.launches.push_back(std::move(resolved));
+    return Ok();
+  }
+
+  // The map's bytes among the parameters of its launch.
+  Status Write(const TensorMap& map) {
+    ResolvedLaunch& launch = out_.launches[map.launch];
+    const std::string place = At(
+        fmt::format("launch {} '{}', tensor map at byte {}", map.launch, launch.name, map.parameter_offset));
+    isa::TensorMap fields;
+    fields.element = map.element;
+    fields.rank = static_cast<uint8_t>(map.size.size());
+    fields.swizzle = map.swizzle;
+    fields.interleave = map.interleave;
+    fields.fill = map.fill;
+    fields.promotion = map.promotion;
+    HEDDLE_ASSIGN_OR_RETURN(const int64_t offset,
+                            EvaluateIn(map.offset, 0, int64_t{1} << 48, place + ", offset"));
+    fields.address = static_cast<uint64_t>(offset);
+    if (map.buffer != kNone) fields.address += out_.buffers[map.buffer].address;
+    for (size_t d = 0; d < map.size.size(); ++d) {
+      HEDDLE_ASSIGN_OR_RETURN(const int64_t size,
+                              EvaluateIn(map.size[d], 1, int64_t{1} << 32, place + ", size"));
+      HEDDLE_ASSIGN_OR_RETURN(const int64_t box, EvaluateIn(map.box[d], 1, 256, place + ", box"));
+      HEDDLE_ASSIGN_OR_RETURN(const int64_t step,
+                              EvaluateIn(map.element_stride[d], 1, 8, place + ", element_stride"));
+      fields.size[d] = static_cast<uint64_t>(size);
+      fields.box[d] = static_cast<uint32_t>(box);
+      fields.element_stride[d] = static_cast<uint32_t>(step);
+      if (d == 0) continue;
+      HEDDLE_ASSIGN_OR_RETURN(const int64_t stride, EvaluateIn(map.stride_bytes[d - 1], 0,
+                                                               (int64_t{1} << 40) - 1, place + ", stride"));
+      fields.stride_bytes[d] = static_cast<uint64_t>(stride);
+    }
+    if (const std::string fault = CheckTensorMap(fields); !fault.empty())
+      return Bad(place, fault, "give the map as cuTensorMapEncodeTiled takes it");
+    const isa::TensorMapBytes bytes = Encode(fields);
+    std::copy(bytes.begin(), bytes.end(), launch.parameters.begin() + map.parameter_offset);
     return Ok();
   }
 

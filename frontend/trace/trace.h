@@ -18,6 +18,7 @@
 #include "sim/base/result.h"
 #include "sim/base/types.h"
 #include "sim/isa/instruction.h"
+#include "sim/isa/tensor_map.h"
 
 namespace heddle::trace {
 
@@ -130,11 +131,21 @@ struct Edge {
   bool operator==(const Edge&) const = default;
 };
 
+// A tensor map among the parameters of a launch, by its fields (sim/isa/tensor_map.h). Resolve() writes the 128 bytes.
 struct TensorMap {
   uint32_t launch = 0;
   uint32_t parameter_offset = 0;
   uint32_t buffer = kNone;
-  std::vector<std::byte> bytes;  // the 128 bytes of a CUtensorMap
+  Expr offset = 0;  // bytes from the start of the buffer; without a buffer the address itself
+  isa::TensorElement element = isa::TensorElement::kF16;
+  std::vector<Expr> size;          // by dimension, innermost first; as many as the rank
+  std::vector<Expr> stride_bytes;  // of dimensions 1 and above
+  std::vector<Expr> box;
+  std::vector<Expr> element_stride;
+  isa::TensorSwizzle swizzle = isa::TensorSwizzle::kNone;
+  isa::TensorInterleave interleave = isa::TensorInterleave::kNone;
+  isa::TensorFill fill = isa::TensorFill::kZero;
+  isa::TensorPromotion promotion = isa::TensorPromotion::kNone;
   bool operator==(const TensorMap&) const = default;
 };
 

@@ -35,9 +35,12 @@ class Validator {
     }
     for (size_t i = 0; i < trace_.tensor_maps.size(); ++i) {
       const TensorMap& map = trace_.tensor_maps[i];
-      Require(
-          map.launch < launches && (map.buffer == kNone || map.buffer < buffers) && map.bytes.size() == 128,
-          "tensor_map", i, "names a launch or buffer that is not there, or has not 128 bytes");
+      Require(map.launch < launches && (map.buffer == kNone || map.buffer < buffers), "tensor_map", i,
+              "names a launch or buffer that is not there");
+      const size_t rank = map.size.size();
+      Require(rank >= 1 && rank <= isa::kMaxTensorDimensions && map.stride_bytes.size() == rank - 1 &&
+                  map.box.size() == rank && map.element_stride.size() == rank,
+              "tensor_map", i, "has not as many fields as dimensions");
       if (map.launch < launches)
         Require(uint64_t{map.parameter_offset} + 128 <= trace_.launches[map.launch].parameters.size(),
                 "tensor_map", i, "lies outside the parameters");

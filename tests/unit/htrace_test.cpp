@@ -146,7 +146,7 @@ TEST_F(Htrace, DigestSeesEveryTable) {
   with([](Trace* t) { t->buffers[0].type = DType::kF16; });
   with([](Trace* t) { t->contents[0].rule.seed++; });
   with([](Trace* t) { t->contents[1].rule.bytes[0] = std::byte{9}; });
-  with([](Trace* t) { t->tensor_maps[0].bytes[0] = std::byte{9}; });
+  with([](Trace* t) { t->tensor_maps[0].box[1] = Expr{4}; });
   with([](Trace* t) { t->counters[0].value = 2; });
   with([](Trace* t) { t->collectives[0].ranks = 3; });
   with([](Trace* t) { t->warp_streams[0].bytes[0] = std::byte{9}; });
