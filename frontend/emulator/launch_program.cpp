@@ -84,6 +84,7 @@ Status EmulatedLaunch::Prepare() {
   const sass::CubinKernel& kernel = *d.kernel;
   shape_.grid = d.grid;
   shape_.block = d.block;
+  shape_.programmatic_start = d.programmatic;
   shape_.cluster = d.cluster.value_or(kernel.cluster.value_or(Dim3{}));
   shape_.registers_per_thread = kernel.registers;
   shape_.shared_bytes_per_cta = kernel.static_shared_bytes + d.dynamic_shared_bytes;

@@ -40,6 +40,7 @@ struct LaunchDescription {
   Dim3 block;
   std::optional<Dim3> cluster;
   uint32_t dynamic_shared_bytes = 0;
+  bool programmatic = false;          // may start when the launch before it in its stream has triggered
   std::vector<std::byte> parameters;  // from offset 0 behind the kernel's param_base
   DeviceMemory* memory = nullptr;     // a clone of the module's memory to run in; null: that itself
   Mode mode = Mode::kFull;

@@ -37,6 +37,10 @@ TABLE = {
     "matmul": (kernels.matmul,
                [("c_ptr", BF16), ("a_ptr", BF16), ("b_ptr", BF16), ("m", "i32:16"), ("n", "i32:16"), ("k", "i32:16")],
                {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "GROUP_M": 8}, 4, 4, (80,)),
+    "matmul_tma": (kernels.matmul_tma,
+                   [("c", "tensordesc<bf16[128,128]>"), ("a", "tensordesc<bf16[128,64]>"),
+                    ("b", "tensordesc<bf16[64,128]>"), ("m", "i32:16"), ("n", "i32:16"), ("k", "i32:16")],
+                   {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8}, 4, 3, (90,)),
     "flash_attention": (kernels.flash_attention,
                         [("out_ptr", BF16), ("q_ptr", BF16), ("k_ptr", BF16), ("v_ptr", BF16), ("scale", "fp32"),
                          ("length", "i32:16")],
@@ -79,6 +83,8 @@ def compile_kernel(name, arch, out):
         "constants": constants,
         "parameters": [{"name": p, "type": t.split(":")[0], "divisible_by": 16 if t.endswith(":16") else 1}
                        for p, t in parameters],
+        # Box, swizzle and element type of each descriptor, in order of the parameters.
+        "tensor_descriptors": [dict(d) for d in getattr(metadata, "tensordesc_meta", None) or []],
         "triton": triton.__version__,
     }
     with open(os.path.join(out, name + ".json"), "w") as f:

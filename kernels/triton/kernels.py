@@ -84,6 +84,28 @@ def matmul(c_ptr, a_ptr, b_ptr, m, n, k, BLOCK_M: tl.constexpr, BLOCK_N: tl.cons
 
 
 @triton.jit
+def matmul_tma(c, a, b, m, n, k, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+               GROUP_M: tl.constexpr):
+    """C [m, n] = A [m, k] B [k, n], row-major, by tensor descriptors with blocks [BLOCK_M, BLOCK_N], [BLOCK_M, BLOCK_K]
+    and [BLOCK_K, BLOCK_N].
+
+    Grid: cdiv(m, BLOCK_M) * cdiv(n, BLOCK_N).
+    """
+    pid = tl.program_id(0)
+    tiles_m = tl.cdiv(m, BLOCK_M)
+    tiles_n = tl.cdiv(n, BLOCK_N)
+    per_group = GROUP_M * tiles_n
+    group = pid // per_group
+    rows = min(tiles_m - group * GROUP_M, GROUP_M)
+    row = (group * GROUP_M + (pid % per_group) % rows) * BLOCK_M
+    column = ((pid % per_group) // rows) * BLOCK_N
+    accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for step in range(0, tl.cdiv(k, BLOCK_K)):
+        accumulator = tl.dot(a.load([row, step * BLOCK_K]), b.load([step * BLOCK_K, column]), accumulator)
+    c.store([row, column], accumulator.to(tl.bfloat16))
+
+
+@triton.jit
 def flash_attention(out_ptr, q_ptr, k_ptr, v_ptr, scale, length, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr,
                     BLOCK_N: tl.constexpr, CAUSAL: tl.constexpr):
     """Attention forward for q, k, v, out [heads, length, HEAD_DIM]; length is a multiple of BLOCK_M and BLOCK_N.

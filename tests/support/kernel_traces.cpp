@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "frontend/sass/disassembler.h"
@@ -34,6 +35,15 @@ bool OnlyForAmpere(const std::string& description) {
   return names.contains(description);
 }
 
+// The target that the description states.
+std::string StatedTarget(const fs::path& description) {
+  std::ifstream file(description);
+  const std::string key = "target: \"";
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(key)) return line.substr(key.size(), line.find('"', key.size()) - key.size());
+  return "";
+}
+
 bool CompileTriton(const std::string& target) {
   const fs::path out = fs::path(HEDDLE_SOURCE_DIR) / "build/triton" / target;
   if (fs::exists(out / "softmax.json")) return true;
@@ -58,6 +68,11 @@ std::vector<KernelCase> AllKernelCases() {
       continue;  // tools/verify_kernels checks those
     name.resize(name.size() - sizeof(kSuffix) + 1);
     if (name.ends_with(".bench")) continue;
+    // What is stated for Hopper needs Hopper.
+    if (const std::string target = StatedTarget(entry.path()); target.starts_with("sm_90")) {
+      cases.push_back({name, target});
+      continue;
+    }
     cases.push_back({name, "sm_80"});
     if (!OnlyForAmpere(name)) cases.push_back({name, "sm_90"});
   }

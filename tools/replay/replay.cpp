@@ -205,6 +205,7 @@ Result<emulator::EmulatedLaunch*> Replay::PrepareEmulated(uint32_t index) {
   description.grid = launch.grid;
   description.block = launch.block;
   if (launch.cluster.Count() != 1) description.cluster = launch.cluster;
+  description.programmatic = launch.programmatic;
   description.dynamic_shared_bytes = launch.dynamic_shared_bytes;
   description.parameters = launch.parameters;
   description.mode = state.options.mode == Mode::kFull ? emulator::Mode::kFull : emulator::Mode::kSkeleton;
