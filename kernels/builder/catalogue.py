@@ -8,7 +8,7 @@
     [[kernel]]
     name = "rms_norm"                  with rms_norm.launch.textproto beside this file
     library = "vllm/_C.abi3.so"        member of the wheel
-    cubins = { rms_norm = "_ZN4vllm..." }   file to write -> mangled name
+    cubins = { rms_norm = "_ZN4vllm..." }   file to write -> mangled name, or { target -> mangled name }
     targets = ["sm_80", "sm_90"]
     shapes = { "Llama-3.1-8B" = { tokens = 3, hidden = 4096 } }     values of the description's defines
 
@@ -29,7 +29,7 @@ class Kernel:
     targets: list[str]
     shapes: dict[str, dict[str, int]]
     library: str = ""
-    cubins: dict[str, str] = field(default_factory=dict)
+    cubins: dict[str, str | dict[str, str]] = field(default_factory=dict)
     builder: str = ""  # script of the framework's folder that makes the cubins, and the description where none is there
     description: str = ""  # name of the description; `name` by default
     note: str = ""

@@ -21,7 +21,7 @@ def make(framework: catalogue.Framework, kernel: catalogue.Kernel, target: str, 
         return
     library = _library(framework.wheel_file, framework.wheel_sha256, kernel.library, offline)
     for file, name in kernel.cubins.items():
-        (out / f"{file}.cubin").write_bytes(library.kernel(target, name))
+        (out / f"{file}.cubin").write_bytes(library.kernel(target, name if isinstance(name, str) else name[target]))
 
 
 @functools.lru_cache(maxsize=2)

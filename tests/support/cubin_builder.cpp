@@ -104,7 +104,13 @@ std::vector<Section> MakeSections(const CubinSpec& spec) {
   Put<uint64_t>(sections[kConstant4Rela].bytes, 0);
   Put<uint64_t>(sections[kConstant4Rela].bytes, uint64_t{kCounterSymbol} << 32 | 2);
   Put<uint64_t>(sections[kConstant4Rela].bytes, 8);
-  sections[kConstant4] = {".nv.constant4", kProgBits, 0, 0, 0, 0, std::vector<std::byte>(8)};
+  sections[kConstant4] = {".nv.constant4", kProgBits, 0, 0, 0, 0, std::vector<std::byte>(16)};
+  if (!spec.undefined.empty()) {
+    const uint64_t undefined = kKernelSymbol + (spec.function.empty() ? 1u : 2u);
+    Put<uint64_t>(sections[kConstant4Rela].bytes, 8);
+    Put<uint64_t>(sections[kConstant4Rela].bytes, undefined << 32 | 2);
+    Put<uint64_t>(sections[kConstant4Rela].bytes, 0);
+  }
   sections[kConstant3] = {".nv.constant3", kProgBits, 0, 0, 0, 0, {}};
   for (uint32_t i = 1; i <= 4; ++i) Put<uint32_t>(sections[kConstant3].bytes, i);
   sections[kConstant0] = {
@@ -134,6 +140,7 @@ void AddSymbols(std::vector<Section>& sections, const CubinSpec& spec) {
   AddSymbol(sections, "init", kObject, 0, kGlobalInit, 0, 16);
   AddSymbol(sections, spec.kernel, kGlobalFunction, kEntry, kText, 0, code_bytes);
   if (!spec.function.empty()) AddSymbol(sections, spec.function, 2, 0, kText, 16, code_bytes - 16);
+  if (!spec.undefined.empty()) AddSymbol(sections, spec.undefined, kGlobalFunction, 0, 0, 0, 0);
 }
 
 }  // namespace

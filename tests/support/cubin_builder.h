@@ -20,6 +20,7 @@ struct CubinSpec {
   std::vector<std::array<uint16_t, 2>> params = {{0, 8}, {8, 4}};
   uint16_t param_base = 0x160;
   std::string function = "";  // a second function symbol at the second instruction
+  std::string undefined = "";  // a function symbol without a section, whose address constant bank 4 asks for
 };
 
 // Besides the kernel it holds __constant__ "table" {1, 2, 3, 4} (4 bytes each), a zeroed global "counter" of

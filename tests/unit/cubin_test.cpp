@@ -81,6 +81,19 @@ TEST(ReadCubin, GlobalsConstantsAndRelocations) {
   EXPECT_EQ(cubin->variables[1].data_index, 1u);
 }
 
+TEST(ReadCubin, FunctionsOfTheDriverNeedNoDefinition) {
+  CubinSpec spec = TwoInstructions();
+  spec.undefined = "__assertfail";
+  const auto cubin = ReadCubin(BuildCubin(spec), "a.cubin");
+  ASSERT_TRUE(cubin.ok()) << cubin.error().ToString();
+  EXPECT_EQ(cubin->constant4.relocations.size(), 1u);  // that of "counter"
+
+  spec.undefined = "helper";
+  const auto unlinked = ReadCubin(BuildCubin(spec), "a.cubin");
+  ASSERT_FALSE(unlinked.ok());
+  EXPECT_NE(unlinked.error().message.find("helper"), std::string::npos);
+}
+
 TEST(ReadCubin, ErrorsStateThePlace) {
   const auto no_elf = ReadCubin(std::vector<std::byte>(100), "x.cubin");
   ASSERT_FALSE(no_elf.ok());
