@@ -348,6 +348,10 @@ bool IsQuiet(const InstructionTiming& timing) {
   }
 }
 
+bool AsksAtIssue(const InstructionTiming& timing) {
+  return (timing.flags & (kReadsConstant | kSharedPipe)) != 0 || timing.port == IssuePort::kGlobal;
+}
+
 // Where instruction `index` stands in its line, seen from the buffer of a warp that has just issued it.
 uint16_t FetchFlagsOf(const config::Gpu& gpu, uint64_t code_address, uint64_t index) {
   const uint64_t line_bytes = std::min(gpu.sm.instruction_caches.l0.line_bytes, memory::kLineBytes);
@@ -410,6 +414,7 @@ KernelTiming BuildKernelTiming(const config::Gpu& gpu, const isa::KernelCode& co
     InstructionTiming& each = timing.instructions[i];
     if (timing.ignores_stall_counts) each.stall_cycles = 1;
     if (IsQuiet(each)) each.flags |= kIsQuiet;
+    if (AsksAtIssue(each)) each.flags |= kAsksAtIssue;
     each.flags |= FetchFlagsOf(gpu, timing.code_address, i);
   }
   timing.tracks_registers =

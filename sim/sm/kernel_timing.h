@@ -56,6 +56,8 @@ enum InstructionFlag : uint16_t {
   kIsQuiet = 1 << 8,          // takes its pipe and its operands and does nothing else that the SM must note
   kEndsLine = 1 << 9,         // the next instruction lies in another line of L0
   kAsksAhead = 1 << 10,       // when it has left the buffer, there is room for the first of another line
+  kAsksAtIssue =
+      1 << 11,  // what it needs may have gone since it was selected, or is only looked for at issue
   kOnScoreboard = 1 << 15,  // its registers are waited for until the cycle at which they are read or written
 };
 

@@ -29,6 +29,7 @@
 namespace heddle::sm {
 
 inline constexpr uint32_t kMaxWarps = 256;
+inline constexpr uint32_t kMaxSubCores = 8;
 inline constexpr uint64_t kNoLine = ~uint64_t{0};
 
 // One resident warp. Why it does not issue now is told by the `until` cycles, in the order of the ladder
@@ -231,13 +232,15 @@ struct Sm::Machine {
   // ---- stages/issue.cpp
   void Refresh(uint32_t warp);     // when it can issue, ports apart
   void Select(uint32_t sub_core);  // who issues next
-  void Issue(uint32_t sub_core);   // what Select found
+  void Select(uint32_t sub_core_id, SubCore& sub_core);
+  template <uint32_t kSubCores>
+  uint32_t FirstToIssue() const;
+  void Issue(uint32_t sub_core);  // what Select found
   bool MayIssue(uint32_t sub_core, uint32_t warp, const InstructionTiming& timing, Cycle at);
   bool HasConstant(uint32_t sub_core, uint32_t warp, const InstructionTiming& timing, Cycle at);
   void BlockForConstant(uint32_t warp, uint64_t address, Cycle arrival);
-  void OccupyPort(SubCore& sub_core, const InstructionTiming& timing, Cycle at);
+  void OccupyPort(SubCore& sub_core, uint32_t local, const InstructionTiming& timing, Cycle at);
   void StartRun(Warp* warp, const isa::InstructionRun& run);
-  void Step(uint32_t warp, SubCore& sub_core, const InstructionTiming& timing, Cycle at);
   void Perform(uint32_t warp, SubCore& sub_core, const InstructionTiming& timing, Cycle at);
   void Follow(uint32_t warp, uint32_t issued, Cycle at);
   void NextRun(uint32_t warp, uint32_t issued, Cycle at);
@@ -333,8 +336,8 @@ struct Sm::Machine {
   const uint32_t shared_bytes_per_cycle;
   const uint32_t copy_extra_cycles;
 
-  std::vector<Cycle> next_issue;  // by sub-core: of its next issue, as far as is known
-  Cycle next_event = kNever;      // of the next answer or arrival
+  std::array<Cycle, kMaxSubCores> next_issue;  // by sub-core: of its next issue, as far as is known
+  Cycle next_event = kNever;                   // of the next answer or arrival
   std::vector<SubCore> sub_cores;
   std::vector<Warp> warps;  // by warp slot; warp slot w runs on sub-core w mod sub_core_count
   std::vector<Cta> ctas;

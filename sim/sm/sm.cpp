@@ -24,7 +24,6 @@ Sm::Machine::Machine(const config::Gpu& gpu, uint32_t sm_id)
       tag_cycles_per_line(1 / gpu.sm.l1.tag_lookups_per_cycle),
       shared_bytes_per_cycle(gpu.sm.shared_memory.banks * gpu.sm.shared_memory.bank_bytes),
       copy_extra_cycles(static_cast<uint32_t>(std::lround(gpu.sm.l1.ldgsts_latency_extra_cycles))),
-      next_issue(gpu.sm.sub_core_count, kNever),
       sub_cores(gpu.sm.sub_core_count, SubCore(gpu)),
       warps(gpu.sm.max_warps),
       ctas(gpu.sm.max_ctas),
@@ -34,8 +33,9 @@ Sm::Machine::Machine(const config::Gpu& gpu, uint32_t sm_id)
       shared(gpu.sm.shared_memory),
       port(sm_id),
       warp_in_use(gpu.sm.max_warps) {
-  HEDDLE_CHECK(std::has_single_bit(sub_core_count) && gpu.sm.max_warps <= kMaxWarps &&
-                   gpu.sm.max_warps <= sub_core_count * kWarpsPerSubCore &&
+  next_issue.fill(kNever);
+  HEDDLE_CHECK(std::has_single_bit(sub_core_count) && sub_core_count <= kMaxSubCores &&
+                   gpu.sm.max_warps <= kMaxWarps && gpu.sm.max_warps <= sub_core_count * kWarpsPerSubCore &&
                    gpu.sm.sub_core.register_banks <= kMaxRegisterBanks &&
                    gpu.sm.barriers_per_cta <= kNamedBarriers,
                Path(), 0, "a description beyond what an SM of this model can be");
@@ -194,27 +194,6 @@ void Sm::Machine::TakeEvent() {
     Arrive();
   }
   FindNextEvent();
-}
-
-// Answers, arrivals and issues in the order of their cycles, and in this order of one cycle; sub-cores by number.
-void Sm::Machine::RunWindow(Cycle begin, Cycle end) {
-  HEDDLE_CHECK(between_windows, Path(), begin, "a window begins before the replies have been taken");
-  between_windows = false;
-  for (;;) {
-    uint32_t first = 0;
-    Cycle issue = next_issue[0];
-    for (uint32_t i = 1; i < sub_core_count; ++i) {
-      first = next_issue[i] < issue ? i : first;
-      issue = std::min(issue, next_issue[i]);
-    }
-    if (next_event <= issue) {
-      if (next_event >= end) return;
-      TakeEvent();
-    } else {
-      if (issue >= end) return;
-      Issue(first);
-    }
-  }
 }
 
 // ---- The public face

@@ -13,21 +13,29 @@ Cycle Sm::Machine::DepbarUntil(uint32_t id, const InstructionTiming& timing) con
   return counted[id * kBarriers + timing.depbar_barrier].AtMost(timing.depbar_count);
 }
 
-void Sm::Machine::Refresh(uint32_t id) {
-  const Warp& warp = warps[id];
-  SubCore& sub_core = sub_cores[SubCoreOf(id)];
-  const Launch& launch = launches[warp.launch];
-  const InstructionTiming& timing = launch.instructions[warp.next];
+namespace {
+
+// When a warp can issue what it wants next, ports apart.
+inline Cycle ReadyAt(const Sm::Machine& machine, uint32_t id, const Warp& warp, const Launch& launch,
+                     const InstructionTiming& timing) {
   Cycle ready = std::max({warp.fetch_until, warp.stall_until, warp.block_until});
   for (uint32_t left = timing.wait_mask; left != 0; left &= left - 1)
     ready = std::max(ready, warp.counters.ZeroAt(static_cast<uint32_t>(std::countr_zero(left))));
-  if (timing.timing_class == TimingClass::kDepbar) ready = std::max(ready, DepbarUntil(id, timing));
-  if (launch.tracks_registers) ready = std::max(ready, HazardUntil(id));
-  sub_core.ready.Set(LocalOf(id), ready, timing.port);
+  if (timing.timing_class == TimingClass::kDepbar) ready = std::max(ready, machine.DepbarUntil(id, timing));
+  if (launch.tracks_registers) ready = std::max(ready, machine.HazardUntil(id));
+  return ready;
 }
 
-void Sm::Machine::Select(uint32_t sub_core_id) {
-  SubCore& sub_core = sub_cores[sub_core_id];
+}  // namespace
+
+void Sm::Machine::Refresh(uint32_t id) {
+  const Warp& warp = warps[id];
+  const Launch& launch = launches[warp.launch];
+  const InstructionTiming& timing = launch.instructions[warp.next];
+  sub_cores[SubCoreOf(id)].ready.Set(LocalOf(id), ReadyAt(*this, id, warp, launch, timing), timing.port);
+}
+
+inline void Sm::Machine::Select(uint32_t sub_core_id, SubCore& sub_core) {
   const ReadyList::Choice choice = policy == config::SchedulerPolicy::kLooseRoundRobin
                                        ? sub_core.ready.NextInTurn(sub_core.free_at, sub_core.greedy)
                                        : sub_core.ready.Next(sub_core.free_at, sub_core.greedy);
@@ -35,11 +43,15 @@ void Sm::Machine::Select(uint32_t sub_core_id) {
   sub_core.next_warp = choice.warp;
 }
 
-void Sm::Machine::OccupyPort(SubCore& sub_core, const InstructionTiming& timing, Cycle at) {
-  const auto occupy = [at](SubCore& which, IssuePort port, uint32_t quarters) {
+void Sm::Machine::Select(uint32_t sub_core_id) { Select(sub_core_id, sub_cores[sub_core_id]); }
+
+// `local` is about to issue.
+inline void Sm::Machine::OccupyPort(SubCore& sub_core, uint32_t local, const InstructionTiming& timing,
+                                    Cycle at) {
+  const auto occupy = [at, local, &sub_core](SubCore& which, IssuePort port, uint32_t quarters) {
     uint64_t& free_quarters = which.port_free_quarters[static_cast<size_t>(port)];
     free_quarters = std::max(free_quarters, 4 * at) + quarters;
-    which.ready.SetPortFree(port, (free_quarters + 3) / 4);
+    which.ready.SetPortFree(port, (free_quarters + 3) / 4, &which == &sub_core ? local : kNoIndex);
   };
   // The heavy half of the FMA pipe is not free before the whole.
   const auto hold_heavy = [&] {
@@ -102,39 +114,31 @@ void Sm::Machine::BlockForConstant(uint32_t id, uint64_t address, Cycle arrival)
   warp.block_line = address & ~uint64_t{memory::kLineBytes - 1};
 }
 
-void Sm::Machine::Issue(uint32_t sub_core_id) {
+inline void Sm::Machine::Issue(uint32_t sub_core_id) {
   SubCore& sub_core = sub_cores[sub_core_id];
   const uint32_t local = sub_core.next_warp;
   const uint32_t id = WarpAt(sub_core_id, local);
   Warp& warp = warps[id];
   Launch& launch = launches[warp.launch];
-  const InstructionTiming& timing = launch.instructions[warp.next];
+  const uint32_t issued = warp.next;
+  const InstructionTiming& timing = launch.instructions[issued];
   now = next_issue[sub_core_id];
-  if (!MayIssue(sub_core_id, id, timing, now)) {
-    Select(sub_core_id);
+  if ((timing.flags & kAsksAtIssue) != 0 && !MayIssue(sub_core_id, id, timing, now)) {
+    Select(sub_core_id, sub_core);
     return;
   }
   const Cycle at =
       now + sub_core.registers.Reserve(timing, local, now, timing.timing_class == TimingClass::kFixed);
   if (sub_core.charged_until < at) ChargeBubble(sub_core_id, id, at);
-  Charge(&launch, warp.next, stats::Stall::k_selected, 1);
+  Charge(&launch, issued, stats::Stall::k_selected, 1);
   sub_core.charged_until = sub_core.free_at = at + 1;
   sub_core.greedy = local;
   launch.counters.smsp_inst_executed += 1;
   if (timing.port == IssuePort::kTensor) {
     launch.counters.sm_pipe_tensor_cycles_active += (timing.interval_quarters + 3u) / 4;
-    launch.counters.sm_ops_tensor += launch.timing->tensor_ops[warp.next];
+    launch.counters.sm_ops_tensor += launch.timing->tensor_ops[issued];
   }
-  OccupyPort(sub_core, timing, at);
-  Step(id, sub_core, timing, at);
-  if (warp.live) Refresh(id);
-  Select(sub_core_id);
-}
-
-void Sm::Machine::Step(uint32_t id, SubCore& sub_core, const InstructionTiming& timing, Cycle at) {
-  Warp& warp = warps[id];
-  const Launch& launch = launches[warp.launch];
-  const uint32_t issued = warp.next;
+  OccupyPort(sub_core, local, timing, at);
   warp.stall_until = at + timing.stall_cycles;
   if (launch.tracks_registers) NoteWrites(id, issued, at);
   if (issued == warp.run_end) {
@@ -148,6 +152,40 @@ void Sm::Machine::Step(uint32_t id, SubCore& sub_core, const InstructionTiming& 
     }
     warp.next = issued + 1;
     if ((timing.flags & (kEndsLine | kAsksAhead)) != 0) AdvanceFetch(id, issued, at);
+  }
+  if (warp.live) {
+    const InstructionTiming& next = launch.instructions[warp.next];
+    sub_core.ready.Set(local, ReadyAt(*this, id, warp, launch, next), next.port);
+  }
+  Select(sub_core_id, sub_core);
+}
+
+// Of a tie, the first; sub-cores that are not there never issue.
+template <uint32_t kSubCores>
+inline uint32_t Sm::Machine::FirstToIssue() const {
+  uint32_t first = 0;
+  Cycle cycle = next_issue[0];
+  for (uint32_t i = 1; i < kSubCores; ++i) {
+    first = next_issue[i] < cycle ? i : first;
+    cycle = std::min(cycle, next_issue[i]);
+  }
+  return first;
+}
+
+// Answers, arrivals and issues in the order of their cycles, and in this order of one cycle; sub-cores by number.
+void Sm::Machine::RunWindow(Cycle begin, Cycle end) {
+  HEDDLE_CHECK(between_windows, Path(), begin, "a window begins before the replies have been taken");
+  between_windows = false;
+  for (;;) {
+    const uint32_t first = sub_core_count <= 4 ? FirstToIssue<4>() : FirstToIssue<kMaxSubCores>();
+    const Cycle issue = next_issue[first];
+    if (next_event <= issue) {
+      if (next_event >= end) return;
+      TakeEvent();
+    } else {
+      if (issue >= end) return;
+      Issue(first);
+    }
   }
 }
 

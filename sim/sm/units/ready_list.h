@@ -26,7 +26,7 @@ class ReadyList {
     uint32_t warp = kNoIndex;
   };
 
-  ReadyList() { key_.fill(Key(kNever, 0)); }
+  ReadyList() { key_.fill(kNeverKey); }
 
   uint32_t live() const { return live_; }
   uint32_t first() const { return order_[0]; }
@@ -50,7 +50,7 @@ class ReadyList {
     for (uint32_t& waiting : waiting_) waiting = Below(waiting, place) | (waiting >> 1 & ~Mask(place));
     --live_;
     for (uint32_t i = place; i < live_; ++i) Move(i + 1, i);
-    key_[live_] = Key(kNever, 0);
+    key_[live_] = kNeverKey;
   }
 
   // What warp `warp` wants to issue next needs `port`; all else that it waits for is there at `ready`.
@@ -67,10 +67,13 @@ class ReadyList {
   }
 
   Cycle PortFree(IssuePort port) const { return port_free_[static_cast<size_t>(port)]; }
-  void SetPortFree(IssuePort port, Cycle free) {
+  // `issuing`: a warp that will be Set or removed before the next choice.
+  void SetPortFree(IssuePort port, Cycle free, uint32_t issuing = kNoIndex) {
     const auto index = static_cast<size_t>(port);
     port_free_[index] = free;
-    for (uint32_t left = waiting_[index]; left != 0; left &= left - 1) {
+    uint32_t left = waiting_[index];
+    if (issuing != kNoIndex) left &= ~(1u << place_[issuing]);
+    for (; left != 0; left &= left - 1) {
       const auto place = static_cast<uint32_t>(std::countr_zero(left));
       key_[place] = Key(std::max(ready_[place], free), place);
     }
@@ -78,16 +81,11 @@ class ReadyList {
 
   // The first that can issue, not before `floor`; of a tie `greedy` (kNoIndex: nobody), else who stands in front.
   Choice Next(Cycle floor, uint32_t greedy) const {
-    const int64_t now = Key(floor, 0);
-    const int64_t preferred = greedy != kNoIndex ? key_[place_[greedy]] : Key(kNever, 0);
+    const int64_t now = static_cast<int64_t>(floor) * kPlaces;
+    const int64_t preferred = greedy != kNoIndex ? key_[place_[greedy]] : kNeverKey;
     if (preferred < now + kPlaces) return {floor, greedy};
-    std::array<int64_t, kLanes> best;
-    best.fill(Key(kNever, 0));
-    for (uint32_t i = 0; i < live_; i += kLanes)
-      for (uint32_t lane = 0; lane < kLanes; ++lane)
-        best[lane] = std::min(best[lane], std::max(key_[i + lane], now + i + lane));
-    const int64_t key = std::min(std::min(best[0], best[1]), std::min(best[2], best[3]));
-    if (key >= Key(kNever, 0)) return {};
+    const int64_t key = Least(now);
+    if (key >= kNeverKey) return {};
     const Cycle cycle = static_cast<uint64_t>(key) / kPlaces;
     if (preferred < (key | (kPlaces - 1)) + 1) return {cycle, greedy};
     return {cycle, order_[static_cast<uint64_t>(key) % kPlaces]};
@@ -111,6 +109,24 @@ class ReadyList {
   static constexpr int64_t kPlaces = 64;
   static constexpr uint32_t kLanes = 4;
   static constexpr Cycle kLastCycle = (Cycle{1} << 56) - 1;  // stands for kNever
+
+  static constexpr int64_t kNeverKey = static_cast<int64_t>(kLastCycle) * kPlaces;
+
+  // The least key, where none counts as earlier than `now` (a key of place 0). In lanes, so that the compiler takes them
+  // together.
+  int64_t Least(int64_t now) const {
+    std::array<int64_t, kLanes> best, floor;
+    for (uint32_t lane = 0; lane < kLanes; ++lane) best[lane] = kNeverKey, floor[lane] = now + lane;
+    const int64_t* key = key_.data();
+    for (const int64_t* end = key + live_; key < end; key += kLanes) {
+      for (uint32_t lane = 0; lane < kLanes; ++lane) {
+        const int64_t each = key[lane] > floor[lane] ? key[lane] : floor[lane];
+        best[lane] = each < best[lane] ? each : best[lane];
+        floor[lane] += kLanes;
+      }
+    }
+    return std::min(std::min(best[0], best[1]), std::min(best[2], best[3]));
+  }
 
   static int64_t Key(Cycle cycle, uint32_t place) {
     return static_cast<int64_t>(std::min(cycle, kLastCycle)) * kPlaces + place;

@@ -36,16 +36,8 @@ class RegisterFile {
     if (reads == 0) return 0;
     if ((kept_slots_ | timing.reuse) != 0) reads = WithoutKept(timing, warp);
     if (reads == 0) return 0;
-    if (AdvanceTo(at)) {  // nothing in the way: the first cycles of each bank
-      for (uint32_t bank = 0; bank < banks_; ++bank) busy_[bank] = (uint64_t{1} << Need(reads, bank)) - 1;
-      return 0;
-    }
-    const uint32_t window = std::max(window_cycles_, timing.interval_quarters / 4u);
-    uint32_t hold = 0;
-    if (fixed)
-      while (hold < kMaxHold && !Fits(reads, hold, window)) ++hold;
-    for (uint32_t bank = 0; bank < banks_; ++bank) Take(bank, Need(reads, bank), hold);
-    return hold;
+    return banks_ == 2 ? ReserveIn<2>(reads, timing, at, fixed)
+                       : ReserveIn<kMaxRegisterBanks>(reads, timing, at, fixed);
   }
 
   void Forget(uint32_t warp) {  // registers of a new warp in this slot are not those of the old one
@@ -56,8 +48,6 @@ class RegisterFile {
  private:
   static constexpr uint32_t kNothing = ~0u;
   static constexpr uint32_t kMaxHold = 24;
-
-  uint32_t Need(uint32_t reads, uint32_t bank) const { return need_[reads >> 4 * bank & 15]; }
 
   void Keep(uint32_t index, uint32_t key) {
     kept_[index] = key;
@@ -78,28 +68,43 @@ class RegisterFile {
     return reads;
   }
 
-  bool Fits(uint32_t reads, uint32_t hold, uint32_t window) const {
-    for (uint32_t bank = 0; bank < banks_; ++bank) {
-      const uint32_t need = Need(reads, bank);
-      const uint32_t length = std::max(window, need);
-      const uint64_t free = ~busy_[bank] >> hold & ((uint64_t{1} << length) - 1);
-      if (static_cast<uint32_t>(std::popcount(free)) < need) return false;
-    }
-    return true;
-  }
-
-  void Take(uint32_t bank, uint32_t need, uint32_t hold) {
-    uint64_t free = ~busy_[bank] >> hold << hold;
-    for (; need > 0 && free != 0; --need, free &= free - 1) busy_[bank] |= free & (~free + 1);
-  }
-
-  // Returns whether no port is taken from `at` on.
-  bool AdvanceTo(Cycle at) {
+  // For a known number of banks the loops over them disappear. Banks beyond the machine's own are never read.
+  template <uint32_t kBanks>
+  uint32_t ReserveIn(uint32_t reads, const InstructionTiming& timing, Cycle at, bool fixed) {
+    std::array<uint32_t, kBanks> need;
+    for (uint32_t bank = 0; bank < kBanks; ++bank) need[bank] = need_[reads >> 4 * bank & 15];
     const Cycle by = at > base_ ? at - base_ : 0;
-    uint64_t any = 0;
-    for (uint32_t bank = 0; bank < banks_; ++bank) any |= busy_[bank] = by < 64 ? busy_[bank] >> by : 0;
     base_ += by;
-    return any == 0;
+    uint64_t any = 0;
+    for (uint32_t bank = 0; bank < kBanks; ++bank) any |= busy_[bank] = by < 64 ? busy_[bank] >> by : 0;
+    if (any == 0) {  // nothing in the way
+      for (uint32_t bank = 0; bank < kBanks; ++bank) busy_[bank] = (uint64_t{1} << need[bank]) - 1;
+      return 0;
+    }
+    const uint32_t window = std::max(window_cycles_, timing.interval_quarters / 4u);
+    uint32_t hold = 0;
+    if (fixed)
+      while (hold < kMaxHold && !Fits<kBanks>(need, hold, window)) ++hold;
+    for (uint32_t bank = 0; bank < kBanks; ++bank) Take(&busy_[bank], need[bank], hold);
+    return hold;
+  }
+
+  template <uint32_t kBanks>
+  bool Fits(const std::array<uint32_t, kBanks>& need, uint32_t hold, uint32_t window) const {
+    bool fits = true;
+    for (uint32_t bank = 0; bank < kBanks; ++bank) {
+      const uint32_t length = std::max(window, need[bank]);
+      const uint64_t free = ~busy_[bank] >> hold & ((uint64_t{1} << length) - 1);
+      fits &= static_cast<uint32_t>(std::popcount(free)) >= need[bank];
+    }
+    return fits;
+  }
+
+  static void Take(uint64_t* busy, uint32_t need, uint32_t hold) {
+    uint64_t taken = *busy;
+    for (uint64_t free = ~taken >> hold << hold; need > 0 && free != 0; --need, free &= free - 1)
+      taken |= free & (~free + 1);
+    *busy = taken;
   }
 
   uint32_t banks_;
