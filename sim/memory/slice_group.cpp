@@ -17,19 +17,18 @@ void RecordWrite(const Way& way, uint8_t sectors, uint32_t payload_bytes) {
     way.valid() |= sectors;
     return;
   }
-  const uint32_t each = payload_bytes / Sectors(sectors) / 2;  // in units of 2 bytes
-  for (uint32_t sector = 0; sector < 4; ++sector) {
-    if (((sectors >> sector) & 1) == 0 || ((way.valid() >> sector) & 1) != 0) continue;
-    const uint32_t shift = 4 * sector;
-    const uint32_t known = ((way.written() >> shift) & 0xf) + each;
-    const uint32_t rest = way.written() & ~(0xfU << shift);
-    if (known >= kSectorBytes / 2) {
-      way.valid() |= static_cast<uint8_t>(1U << sector);
-      way.SetWritten(rest);
-    } else {
-      way.SetWritten(rest | known << shift);
-    }
-  }
+  // All four sectors at once, a byte each: what is known is below 16, and so is what comes.
+  const uint32_t each = payload_bytes / (2 * Sectors(sectors));  // in units of 2 bytes
+  constexpr uint32_t kOnes = 0x01010101;
+  const uint32_t written = way.written();
+  const uint32_t pairs = (written | written << 8) & 0x00ff00ff;
+  const uint32_t changed = (uint32_t{sectors} & ~uint32_t{way.valid()}) * 0x00204081 & kOnes;
+  const uint32_t known = ((pairs | pairs << 4) & 0x0f0f0f0f) + each * changed;
+  const uint32_t complete = known >> 4 & kOnes;
+  way.valid() |= static_cast<uint8_t>((complete * 0x10204080) >> 28);
+  const uint32_t left = known & ~(complete * 0xff);
+  const uint32_t packed = (left | left >> 4) & 0x00ff00ff;
+  way.SetWritten((packed | packed >> 8) & 0xffff);
 }
 
 // The sectors of `wanted` that are on their way arrive at the returned cycle; `at` when none is.
