@@ -8,16 +8,17 @@
 namespace heddle::engine {
 
 Workers::Workers(uint32_t threads, uint64_t shuffle_seed)
-    : shuffle_state_(shuffle_seed),
+    : shares_(threads),
+      shuffle_state_(shuffle_seed),
       start_(static_cast<std::ptrdiff_t>(threads)),
       done_(static_cast<std::ptrdiff_t>(threads)) {
   HEDDLE_CHECK(threads >= 1, "engine.workers", 0, "at least one thread");
   for (uint32_t i = 1; i < threads; ++i) {
-    threads_.emplace_back([this] {
+    threads_.emplace_back([this, i] {
       for (;;) {
         start_.arrive_and_wait();
         if (quit_) return;
-        Drain();
+        Drain(i);
         done_.arrive_and_wait();
       }
     });
@@ -30,9 +31,12 @@ Workers::~Workers() {
   start_.arrive_and_wait();
 }
 
-void Workers::Drain() {
-  for (uint32_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < count_;)
-    call_(context_, order_.empty() ? i : order_[i]);
+void Workers::Drain(uint32_t thread) {
+  for (size_t other = 0; other < shares_.size(); ++other) {
+    Share& share = shares_[(thread + other) % shares_.size()];
+    for (uint32_t i; (i = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;)
+      call_(context_, order_.empty() ? i : order_[i]);
+  }
 }
 
 void Workers::Shuffle(uint32_t count) {
@@ -53,10 +57,13 @@ void Workers::Run(uint32_t count, Call call, void* context) {
   }
   call_ = call;
   context_ = context;
-  count_ = count;
-  next_.store(0, std::memory_order_relaxed);
+  const uint64_t shares = shares_.size();
+  for (uint64_t thread = 0; thread < shares; ++thread) {
+    shares_[thread].next.store(static_cast<uint32_t>(thread * count / shares), std::memory_order_relaxed);
+    shares_[thread].end = static_cast<uint32_t>((thread + 1) * count / shares);
+  }
   start_.arrive_and_wait();
-  Drain();
+  Drain(0);
   done_.arrive_and_wait();
 }
 

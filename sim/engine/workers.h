@@ -1,5 +1,7 @@
 // A fixed set of threads that process independent items, phase after phase.
 //
+// Each thread has a share of neighbouring items, the same from phase to phase, so that what an item works on stays in
+// one core's caches; who is done takes from the others' shares.
 // What an item computes must not depend on which thread runs it or when: then the result is the same on any
 // number of threads. The order option exists to test exactly that.
 #pragma once
@@ -38,13 +40,16 @@ class Workers {
   using Call = void (*)(void* context, uint32_t item);
 
   void Run(uint32_t count, Call call, void* context);
-  void Drain();
+  void Drain(uint32_t thread);
   void Shuffle(uint32_t count);
 
   Call call_ = nullptr;
   void* context_ = nullptr;
-  uint32_t count_ = 0;
-  std::atomic<uint32_t> next_{0};
+  struct alignas(64) Share {
+    std::atomic<uint32_t> next{0};
+    uint32_t end = 0;
+  };
+  std::vector<Share> shares_;  // by thread
   bool quit_ = false;
   uint64_t shuffle_state_;
   std::vector<uint32_t> order_;  // empty: rising

@@ -52,6 +52,9 @@ struct Gpu::State {
   Error Deadlock() const;
   const RunningLaunch* OverLimit() const;
   RunningLaunch& Running(uint32_t launch);
+  uint32_t FirstOf(uint32_t chunk) const {
+    return FirstOfChunk(chunk, chunks, static_cast<uint32_t>(sms.size()));
+  }
   bool Stopping() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
 
   struct DueStart {
@@ -269,11 +272,11 @@ void Gpu::State::RunSms(Cycle begin, Cycle end) {
   active_chunks.clear();
   for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
     bool active = false;
-    for (uint32_t sm = chunk; sm < sms.size() && !active; sm += chunks) active = next[sm] < end;
+    for (uint32_t sm = FirstOf(chunk); sm < FirstOf(chunk + 1) && !active; ++sm) active = next[sm] < end;
     if (active) active_chunks.push_back(chunk);
   }
   workers.ForEach(static_cast<uint32_t>(active_chunks.size()), [&](uint32_t i) {
-    for (uint32_t sm = active_chunks[i]; sm < sms.size(); sm += chunks)
+    for (uint32_t sm = FirstOf(active_chunks[i]); sm < FirstOf(active_chunks[i] + 1); ++sm)
       if (next[sm] < end) sms[sm].RunWindow(begin, end);
   });
 }
@@ -295,7 +298,7 @@ void Gpu::State::ServeMemory(Cycle begin, Cycle end) {
     launch->last_acknowledged =
         std::max(launch->last_acknowledged, memory.LastAcknowledgement(launch->statistics));
   workers.ForEach(static_cast<uint32_t>(active_chunks.size()), [&](uint32_t i) {
-    for (uint32_t sm = active_chunks[i]; sm < sms.size(); sm += chunks) {
+    for (uint32_t sm = FirstOf(active_chunks[i]); sm < FirstOf(active_chunks[i] + 1); ++sm) {
       if (next[sm] >= end) continue;
       sms[sm].TakeReplies(end);
       next[sm] = sms[sm].NextEventCycle();

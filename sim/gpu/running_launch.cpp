@@ -51,7 +51,7 @@ RunningLaunch::OnSm& RunningLaunch::Open(sm::Sm* sm, Cycle at) {
   if (on.open) return on;
   on.stream = request->program->OpenOnSm(sm->id());
   on.handle = sm->OpenLaunch(timing, request->program->shape(), on.stream.get(),
-                             &chunk_stats[sm->id() % chunk_stats.size()], at);
+                             &chunk_stats[uint64_t{sm->id()} * chunk_stats.size() / on_sm.size()], at);
   on.open = true;
   return on;
 }

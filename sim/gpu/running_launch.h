@@ -19,8 +19,13 @@ namespace heddle::gpu {
 // What can be told before a launch starts: kTrace when this GPU cannot run it.
 Status CheckLaunch(const config::Gpu& gpu, const LaunchRequest& request, bool allow_foreign_cubins);
 
+// SMs are dealt to threads in chunks of neighbours. The first of chunk number `chunk`; that of `chunks` is the end.
+inline uint32_t FirstOfChunk(uint32_t chunk, uint32_t chunks, uint32_t sms) {
+  return CeilDiv(chunk * sms, chunks);
+}
+
 struct RunningLaunch {
-  // `chunks`: SM i adds to sums i mod chunks, so that SMs that run at the same time have sums of their own.
+  // SMs of a chunk share their sums, so that SMs that run at the same time have sums of their own.
   RunningLaunch(const config::Gpu& gpu, const LaunchRequest& launch, uint32_t launch_index, uint16_t sums,
                 uint32_t chunks, bool per_pc);
 
@@ -44,7 +49,9 @@ struct RunningLaunch {
   uint16_t statistics;  // number of the memory system's sums
   sm::KernelTiming timing;
   std::vector<OnSm> on_sm;
-  std::vector<stats::LaunchStats> chunk_stats;
+  // What two threads write does not share a cache line.
+  struct alignas(128) ChunkStats : stats::LaunchStats {};
+  std::vector<ChunkStats> chunk_stats;
   uint64_t ctas;
   uint64_t finished = 0;
   Cycle start = 0;
