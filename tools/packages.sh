@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Debian and Ubuntu packages that heddle needs; sourced by tools/quickstart and tools/test.
 #
 # heddle_packages GROUP ID VERSION_ID prints the names, one a line. GROUP: build, test. ID and VERSION_ID as in
@@ -26,10 +27,13 @@ heddle_packages() {
 }
 
 # heddle_install GROUP...: installs what is missing when root; otherwise prints the line to type and returns 1.
+# HEDDLE_OS_RELEASE: another file than /etc/os-release, for tests.
 heddle_install() {
-  local id version group wanted=() missing=() package
-  id=$(. /etc/os-release && echo "$ID")
-  version=$(. /etc/os-release && echo "${VERSION_ID:-}")
+  local id version group wanted=() missing=() package release="${HEDDLE_OS_RELEASE:-/etc/os-release}"
+  # shellcheck source=/dev/null
+  id=$(. "$release" && echo "$ID")
+  # shellcheck source=/dev/null
+  version=$(. "$release" && echo "${VERSION_ID:-}")
   for group in "$@"; do
     if ! heddle_packages "$group" "$id" "$version" >/dev/null; then
       echo "heddle: no package list for $id $version; install what docs/design.md names and build with CMake." >&2

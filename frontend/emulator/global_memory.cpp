@@ -49,6 +49,28 @@ void LoadAtSlice(Context& c, const Lowered& l, MemoryAccess& access) {
   }
 }
 
+// A generic access of local memory alone is one of local memory: its lanes and addresses are.
+void NoteLocal(Context& c, const Spaces& spaces, uint32_t lanes, MemoryAccess& access) {
+  if (spaces.local != c.executing) return;
+  access.space = MemorySpace::kLocal;
+  access.lanes = lanes;
+  LocalAddresses(c, spaces.offset, access.address.data());
+}
+
+// The addresses of an access, and which of its lanes go to global memory; `windows` has performed the others.
+template <bool kGeneric, typename Windows>
+uint32_t GlobalLanes(Context& c, const Lowered& l, MemoryAccess& access, Windows windows) {
+  Addresses64(c, l, access.address.data());
+  if constexpr (kGeneric) {
+    Spaces spaces;
+    SplitSpaces(c, access.address.data(), c.executing, spaces);
+    const uint32_t lanes = c.executing & ~(spaces.shared | spaces.local | spaces.remote);
+    if (lanes != c.executing) windows(c, l, access, spaces);
+    return lanes;
+  }
+  return c.executing;
+}
+
 // The part of a generic access that lies in shared and local memory.
 void LoadWindows(Context& c, const Lowered& l, MemoryAccess& access, Spaces& spaces) {
   const bool wants_data = !(l.flags & kDataSkipped);
@@ -64,28 +86,15 @@ void LoadWindows(Context& c, const Lowered& l, MemoryAccess& access, Spaces& spa
   if (spaces.local != 0) {
     const uint32_t lanes = CheckLocal(c, l, spaces.local, spaces.offset, access.bytes_per_lane);
     if (wants_data) ReadLocal(c, lanes, spaces.offset, access.bytes_per_lane, sign_extend, &c.Destination(l));
-    if ((spaces.shared | spaces.local) == c.executing && spaces.shared == 0) {
-      access.space = MemorySpace::kLocal;
-      access.lanes = lanes;
-      LocalAddresses(c, spaces.offset, access.address.data());
-    }
+    NoteLocal(c, spaces, lanes, access);
   }
 }
 
 template <bool kGeneric>
 void RunLoad(Context& c, const Lowered& l) {
   MemoryAccess& access = BeginAccess(c, l, MemorySpace::kGlobal, AccessKind::kLoad);
-  Addresses64(c, l, access.address.data());
-  uint32_t lanes = c.executing;
-  if constexpr (kGeneric) {
-    Spaces spaces;
-    SplitSpaces(c, access.address.data(), lanes, spaces);
-    lanes &= ~(spaces.shared | spaces.local | spaces.remote);
-    if (lanes != c.executing) {
-      LoadWindows(c, l, access, spaces);
-      if (lanes == 0) return;
-    }
-  }
+  const uint32_t lanes = GlobalLanes<kGeneric>(c, l, access, LoadWindows);
+  if (kGeneric && lanes == 0) return;
   access.lanes = CheckGlobal(c, l, lanes, access.address.data(), access.bytes_per_lane);
   if (l.flags & kAtSlice) return LoadAtSlice(c, l, access);
   if (l.flags & kDataSkipped) return;
@@ -106,28 +115,15 @@ void StoreWindows(Context& c, const Lowered& l, MemoryAccess& access, Spaces& sp
   if (spaces.local != 0) {
     const uint32_t lanes = CheckLocal(c, l, spaces.local, spaces.offset, access.bytes_per_lane);
     if (has_data) WriteLocal(c, lanes, spaces.offset, access.bytes_per_lane, &c.Source(l, 2));
-    if ((spaces.shared | spaces.local) == c.executing && spaces.shared == 0) {
-      access.space = MemorySpace::kLocal;
-      access.lanes = lanes;
-      LocalAddresses(c, spaces.offset, access.address.data());
-    }
+    NoteLocal(c, spaces, lanes, access);
   }
 }
 
 template <bool kGeneric>
 void RunStore(Context& c, const Lowered& l) {
   MemoryAccess& access = BeginAccess(c, l, MemorySpace::kGlobal, AccessKind::kStore);
-  Addresses64(c, l, access.address.data());
-  uint32_t lanes = c.executing;
-  if constexpr (kGeneric) {
-    Spaces spaces;
-    SplitSpaces(c, access.address.data(), lanes, spaces);
-    lanes &= ~(spaces.shared | spaces.local | spaces.remote);
-    if (lanes != c.executing) {
-      StoreWindows(c, l, access, spaces);
-      if (lanes == 0) return;
-    }
-  }
+  const uint32_t lanes = GlobalLanes<kGeneric>(c, l, access, StoreWindows);
+  if (kGeneric && lanes == 0) return;
   access.lanes = CheckGlobal(c, l, lanes, access.address.data(), access.bytes_per_lane);
   if (l.flags & kDataSkipped) {
     uint64_t page = ~uint64_t{0};  // pages are marked as a whole

@@ -98,7 +98,7 @@ DependenceTable DependencesOf(const config::Gpu& gpu) {
   return table;
 }
 
-bool SlowerThanAssumed(const DependenceTable& machine) {
+DependenceTable AssumedDependences() {
   struct Assumed {
     config::DependenceClass producer;
     std::array<uint8_t, kConsumerClasses> cycles;
@@ -108,11 +108,16 @@ bool SlowerThanAssumed(const DependenceTable& machine) {
 #include "sim/sm/assumed_dependences.def"
 #undef HEDDLE_ASSUMED
   };
-  for (const Assumed& assumed : kAssumed) {
-    const auto& row = machine[static_cast<size_t>(assumed.producer)];
-    for (size_t i = 0; i < row.size(); ++i)
-      if (row[i] > assumed.cycles[i]) return true;
-  }
+  DependenceTable table{};
+  for (const Assumed& row : kAssumed) table[static_cast<size_t>(row.producer)] = row.cycles;
+  return table;
+}
+
+bool SlowerThanAssumed(const DependenceTable& machine) {
+  const DependenceTable assumed = AssumedDependences();
+  for (size_t row = 0; row < machine.size(); ++row)
+    for (size_t i = 0; i < machine[row].size(); ++i)
+      if (machine[row][i] > assumed[row][i]) return true;
   return false;
 }
 
@@ -144,6 +149,43 @@ void FindHazards(const isa::KernelCode& code, KernelTiming* timing) {
       writer[timing->register_lists[r]] = dependence_class;
     }
     position += std::max<int64_t>(1, instruction.control.stall);
+  }
+}
+
+void Reschedule(const isa::KernelCode& code, KernelTiming* timing) {
+  struct Write {
+    int64_t cubin = -1'000'000;    // where the cubin's stall counts place it
+    int64_t machine = -1'000'000;  // where the new ones do
+    uint8_t writer = 0;
+  };
+  const DependenceTable assumed = AssumedDependences();
+  std::array<Write, kTrackedRegisters> written{};
+  int64_t cubin = 0;
+  int64_t machine = 0;
+  for (size_t i = 0; i < code.instructions.size(); ++i) {
+    const uint8_t consumer = timing->instructions[i].dependence_class;
+    const uint32_t* lists = &timing->list_start[2 * i];
+    int64_t needed_cubin = 0;
+    int64_t needed_machine = 0;
+    for (uint32_t r = lists[0]; r < lists[1]; ++r) {
+      const Write& write = written[timing->register_lists[r]];
+      needed_cubin =
+          std::max<int64_t>(needed_cubin, write.cubin + DependenceCycles(assumed, write.writer, consumer));
+      needed_machine = std::max<int64_t>(
+          needed_machine, write.machine + DependenceCycles(timing->dependences, write.writer, consumer));
+    }
+    if (i > 0) {
+      uint8_t& stall = timing->instructions[i - 1].stall_cycles;
+      const int64_t before = cubin;
+      cubin += stall;
+      // A distance that a dependence explains follows the machine; any other stays.
+      const bool explained = cubin > before + 1 && cubin <= needed_cubin;
+      const int64_t earliest = std::max(machine + (explained ? 1 : int64_t{stall}), needed_machine);
+      stall = static_cast<uint8_t>(std::min<int64_t>(255, earliest - machine));
+      machine += stall;
+    }
+    for (uint32_t r = lists[1]; r < lists[2]; ++r)
+      written[timing->register_lists[r]] = (consumer & 15) != 0 ? Write{cubin, machine, consumer} : Write{};
   }
 }
 

@@ -22,6 +22,9 @@ uint8_t DependenceClassOf(const isa::Instruction& instruction);
 
 DependenceTable DependencesOf(const config::Gpu& gpu);
 
+// What the stall counts of cubins assume (assumed_dependences.def).
+DependenceTable AssumedDependences();
+
 // True when a latency of the machine is longer than cubins assume (assumed_dependences.def): their stall counts cannot
 // be trusted then.
 bool SlowerThanAssumed(const DependenceTable& machine);
@@ -37,5 +40,10 @@ inline uint32_t DependenceCycles(const DependenceTable& table, uint8_t producer,
 // Fills register_lists and list_start, and counts in early_reads the reads that stall counts, along
 // straight-line code, place before the machine's latency.
 void FindHazards(const isa::KernelCode& code, KernelTiming* timing);
+
+// Sets stall counts as a compiler that knows the machine would have, in the cubin's order of instructions: along
+// straight-line code, the distance that a stall count leaves for a dependence of fixed latency becomes the machine's
+// instead of the assumed one, longer or shorter. What a stall count leaves beyond that is kept. After FindHazards.
+void Reschedule(const isa::KernelCode& code, KernelTiming* timing);
 
 }  // namespace heddle::sm

@@ -409,7 +409,9 @@ KernelTiming BuildKernelTiming(const config::Gpu& gpu, const isa::KernelCode& co
   if (timing.scoreboard)
     for (InstructionTiming& each : timing.instructions)
       if (WaitsOnScoreboard(each)) each.flags |= kOnScoreboard;
-  timing.ignores_stall_counts = timing.scoreboard || gpu.dependence != config::DependenceMode::kControlBits;
+  timing.ignores_stall_counts = timing.scoreboard || gpu.dependence == config::DependenceMode::kInterlocked;
+  const bool rescheduled = gpu.dependence == config::DependenceMode::kRescheduled && !timing.scoreboard;
+  if (rescheduled) Reschedule(code, &timing);
   for (size_t i = 0; i < timing.instructions.size(); ++i) {
     InstructionTiming& each = timing.instructions[i];
     if (timing.ignores_stall_counts) each.stall_cycles = 1;
@@ -417,8 +419,9 @@ KernelTiming BuildKernelTiming(const config::Gpu& gpu, const isa::KernelCode& co
     if (AsksAtIssue(each)) each.flags |= kAsksAtIssue;
     each.flags |= FetchFlagsOf(gpu, timing.code_address, i);
   }
-  timing.tracks_registers =
-      timing.ignores_stall_counts || (SlowerThanAssumed(timing.dependences) && timing.early_reads > 0);
+  // New stall counts are right along straight-line code; what jumps there is held back like any early read.
+  timing.tracks_registers = timing.ignores_stall_counts || (SlowerThanAssumed(timing.dependences) &&
+                                                            (rescheduled || timing.early_reads > 0));
   if (!timing.tracks_registers) {
     timing.register_lists.clear();
     timing.list_start.clear();

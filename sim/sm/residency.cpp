@@ -32,10 +32,10 @@ uint64_t LargestCarveOut(const config::Sm& sm) {
   return largest;
 }
 
-// Each sub-core has its share of the registers, in which whole warps must fit.
+// Each sub-core has its share of the registers, in which whole warps must fit: warp_allocation_unit.
 uint32_t WarpsByRegisters(const config::Sm& sm, const isa::LaunchShape& shape) {
-  const uint64_t share = sm.registers / sm.sub_core_count;
-  return static_cast<uint32_t>(share / RegistersPerWarp(sm, shape)) * sm.sub_core_count;
+  const auto warps = static_cast<uint32_t>(sm.registers / RegistersPerWarp(sm, shape));
+  return warps / sm.warp_allocation_unit * sm.warp_allocation_unit;
 }
 
 uint32_t ResidentCtas(const config::Sm& sm, const isa::LaunchShape& shape) {

@@ -277,6 +277,37 @@ TEST_F(SmTest, OwnMachineNeedsNoHazardCheck) {
   EXPECT_FALSE(timing->tracks_registers);
 }
 
+// Rescheduled, on an ALU of 9 cycles: the producer's consumer is placed there, and what the stall count left beside it
+// stays. The cubin: 0, 1, 4 (reads), 6.
+TEST_F(SmTest, RescheduledStallCountsGrowWithTheMachine) {
+  overrides = {"dependence=rescheduled", "sm.dependences[class_alu].to_same_cycles=9"};
+  Append(Make(Op::kIADD3, Bits(2), {Destination(1), Register(2)}));
+  Append(Make(Op::kIADD3, Bits(2), {Destination(3), Register(2)}));
+  Append(Make(Op::kIADD3, Bits(2), {Destination(4), Register(1)}));
+  Append(Make(Op::kIADD3, Bits(2), {Destination(5), Register(2)}));
+  Exit();
+  Run();
+  EXPECT_EQ(timing->instructions[1].stall_cycles, 7u);
+  EXPECT_EQ(IssuedAt(1), 2u);
+  EXPECT_EQ(IssuedAt(2), 2u + 7);
+  EXPECT_EQ(IssuedAt(3), 2u + 7 + 2);
+  EXPECT_EQ(SlotsAt(2, Stall::k_dispatch_stall), 0u);
+  EXPECT_EQ(SlotsAt(2, Stall::k_wait), 6u);
+}
+
+// On an ALU of 2 they shrink; a stall count that no dependence explains does not.
+TEST_F(SmTest, RescheduledStallCountsShrinkWithTheMachine) {
+  overrides = {"dependence=rescheduled", "sm.dependences[class_alu].to_same_cycles=2"};
+  Append(Make(Op::kIADD3, Bits(4), {Destination(1), Register(2)}));
+  Append(Make(Op::kIADD3, Bits(6), {Destination(3), Register(1)}));
+  Append(Make(Op::kIADD3, Bits(5), {Destination(4), Register(2)}));
+  Exit();
+  Run();
+  EXPECT_EQ(IssuedAt(1), 2u);
+  EXPECT_EQ(IssuedAt(2), 2u + 6);
+  EXPECT_FALSE(timing->tracks_registers);
+}
+
 // Interlocked: stall counts are ignored, registers are waited for.
 TEST_F(SmTest, InterlockedIgnoresStallCounts) {
   overrides = {"dependence=interlocked"};

@@ -197,7 +197,11 @@ INSTANTIATE_TEST_SUITE_P(
         Mechanism{"tlb", {"tlb.l3.miss_latency_cycles=0"}},
         Mechanism{"launch_overhead", {"launch.overhead_cycles=0"}},
         Mechanism{"cta_dispatch", {"launch.cta_dispatch_interval_cycles=0"}},
-        Mechanism{"interlocked", {"dependence=interlocked"}}),
+        Mechanism{"interlocked", {"dependence=interlocked"}},
+        Mechanism{"rescheduled",
+                  {"dependence=rescheduled", "sm.dependences[class_fma].to_same_cycles=2",
+                   "sm.dependences[class_alu].to_same_cycles=2"}},
+        Mechanism{"warp_allocation_unit", {"sm.warp_allocation_unit=16"}}),
     [](const testing::TestParamInfo<Mechanism>& info) { return info.param.name; });
 
 TEST_P(EveryMechanism, ChangesTheTimeOfSomeKernel) {

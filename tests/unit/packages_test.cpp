@@ -1,8 +1,11 @@
 // The package lists of tools/packages.sh: what would be typed on each supported system.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <array>
 #include <cstdio>
+#include <fstream>
 #include <string>
 
 namespace {
@@ -39,6 +42,37 @@ TEST(Packages, BuildNeedsNeitherGpuToolsNorPython) {
     EXPECT_EQ(output.text.find("python"), std::string::npos);
     EXPECT_EQ(output.text.find("cuda"), std::string::npos);
   }
+}
+
+// heddle_install on Ubuntu 24.04 where dpkg knows g++ and cmake only: as user `uid`, with apt-get told to speak.
+Output Install(const std::string& uid, const std::string& groups) {
+  const std::string release = testing::TempDir() + "os-release-" + std::to_string(getpid());
+  std::ofstream(release) << "ID=ubuntu\nVERSION_ID=\"24.04\"\n";
+  const Output output = Shell(
+      "export HEDDLE_OS_RELEASE=" + release + "; id() { echo " + uid +
+      "; }; dpkg-query() { case \"$3\" in g++|cmake) echo install ok installed ;; *) return 1 ;; esac; }; "
+      "apt-get() { echo apt-get \"$@\" >&2; }; heddle_install " +
+      groups);
+  std::remove(release.c_str());
+  return output;
+}
+
+TEST(Packages, WithoutRootTheLineToTypeIsPrinted) {
+  const Output output = Install("1000", "build");
+  EXPECT_NE(output.status, 0);
+  EXPECT_NE(output.text.find("  sudo apt-get install -y ninja-build libboost-graph-dev "), std::string::npos)
+      << output.text;
+  EXPECT_EQ(output.text.find("cmake"), std::string::npos)
+      << "what is there is not asked for again: " << output.text;
+  EXPECT_EQ(output.text.find("apt-get update"), std::string::npos) << "nothing is installed";
+}
+
+TEST(Packages, RootInstallsWhatIsMissing) {
+  const Output output = Install("0", "build test");
+  EXPECT_EQ(output.status, 0) << output.text;
+  EXPECT_NE(output.text.find("apt-get update -qq\n"), std::string::npos) << output.text;
+  EXPECT_NE(output.text.find("Installing: ninja-build"), std::string::npos) << output.text;
+  EXPECT_NE(output.text.find(" clang-18 "), std::string::npos) << output.text;
 }
 
 TEST(Packages, UnknownSystemsAreRefused) { EXPECT_NE(Shell("heddle_packages build plan9 4").status, 0); }

@@ -28,17 +28,23 @@ void OnSignal(int signal) {
   std::signal(signal, SIG_DFL);  // a second one ends the process at once
 }
 
+struct NamedTrace {
+  trace::Trace trace;
+  std::string digest;
+  std::string path;
+};
+
 // One trace on one machine.
 class TraceRun {
  public:
-  TraceRun(const RunSettings& settings, const MachineRecord& machine, const trace::Trace& trace,
-           std::string path, results::Writer* writer, ProgressBar* progress)
+  TraceRun(const RunSettings& settings, const MachineRecord& machine, const NamedTrace& trace,
+           results::Writer* writer, ProgressBar* progress)
       : settings_(settings),
         machine_(machine),
-        trace_(trace),
-        digest_(trace::Digest(trace)),
-        name_(std::filesystem::path(path).filename().string()),
-        path_(std::move(path)),
+        trace_(trace.trace),
+        digest_(trace.digest),
+        name_(std::filesystem::path(trace.path).filename().string()),
+        path_(trace.path),
         writer_(writer),
         progress_(progress) {}
 
@@ -198,11 +204,11 @@ class TraceRun {
 };
 
 Status Simulate(const RunSettings& settings, const std::vector<MachineRecord>& machines,
-                const std::vector<trace::Trace>& traces, results::Writer* writer) {
+                const std::vector<NamedTrace>& traces, results::Writer* writer) {
   ProgressBar progress(settings.quiet);
   for (const MachineRecord& machine : machines) {
-    for (size_t i = 0; i < traces.size(); ++i) {
-      TraceRun run(settings, machine, traces[i], settings.traces[i], writer, &progress);
+    for (const NamedTrace& trace : traces) {
+      TraceRun run(settings, machine, trace, writer, &progress);
       HEDDLE_RETURN_IF_ERROR(run.Run());
     }
   }
@@ -216,10 +222,12 @@ Status RunAll(const RunSettings& settings) {
     HEDDLE_ASSIGN_OR_RETURN(config::Gpu gpu, config::LoadGpu(arch, settings.overrides));
     machines.push_back(RecordMachine(std::move(gpu)));
   }
-  std::vector<trace::Trace> traces;
+  std::vector<NamedTrace> traces;
+  std::vector<std::string> digests;
   for (const std::string& path : settings.traces) {
     HEDDLE_ASSIGN_OR_RETURN(trace::Trace trace, trace::ReadTrace(path));
-    traces.push_back(std::move(trace));
+    digests.push_back(trace::Digest(trace));
+    traces.push_back({std::move(trace), digests.back(), path});
   }
   HEDDLE_ASSIGN_OR_RETURN(results::Writer writer, results::Writer::Open(settings.database));
   HEDDLE_RETURN_IF_ERROR(writer.BeginRun(
@@ -231,7 +239,7 @@ Status RunAll(const RunSettings& settings) {
   HEDDLE_RETURN_IF_ERROR(writer.Finish());
   if (!settings.table && !settings.json) return Ok();
   HEDDLE_ASSIGN_OR_RETURN(sqlite::Database database, results::OpenForReading(settings.database));
-  const std::string where = LaunchesOf(machines, traces);
+  const std::string where = LaunchesOf(machines, digests);
   return settings.json ? PrintLaunchJson(&database, where) : PrintLaunchTable(&database, where);
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "frontend/trace/htrace.h"
 #include "sim/config/load.h"
 
 namespace heddle::tools {
@@ -52,11 +51,12 @@ MachineRecord RecordMachine(config::Gpu gpu) {
   return machine;
 }
 
-std::string LaunchesOf(const std::vector<MachineRecord>& machines, const std::vector<trace::Trace>& traces) {
+std::string LaunchesOf(const std::vector<MachineRecord>& machines,
+                       const std::vector<std::string>& trace_digests) {
   std::vector<std::string> configs;
   for (const MachineRecord& machine : machines) configs.push_back(fmt::format("'{}'", machine.record.digest));
   std::vector<std::string> digests;
-  for (const trace::Trace& trace : traces) digests.push_back(fmt::format("'{}'", trace::Digest(trace)));
+  for (const std::string& digest : trace_digests) digests.push_back(fmt::format("'{}'", digest));
   return fmt::format(
       "launch_id IN (SELECT launch_id FROM launch JOIN config USING (config_id) "
       "WHERE digest IN ({}) AND trace_digest IN ({}))",

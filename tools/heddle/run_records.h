@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "frontend/trace/trace.h"
 #include "sim/config/gpu_description.h"
 #include "sim/results/results.h"
 
@@ -22,7 +21,8 @@ struct MachineRecord {
 // accumulation, FP32 operations by the FMA pipe, DRAM bytes by the pins.
 MachineRecord RecordMachine(config::Gpu gpu);
 
-// An SQL condition on v_launch: launches of these traces on these machines.
-std::string LaunchesOf(const std::vector<MachineRecord>& machines, const std::vector<trace::Trace>& traces);
+// An SQL condition on v_launch: launches of the traces with these digests on these machines.
+std::string LaunchesOf(const std::vector<MachineRecord>& machines,
+                       const std::vector<std::string>& trace_digests);
 
 }  // namespace heddle::tools
