@@ -19,7 +19,9 @@ namespace heddle::emulator {
 
 using FragmentRow = uint32_t[32];  // what Row::lane is
 
-enum class MatrixFloat : uint8_t { kF16, kBF16, kTF32, kE4M3, kE5M2 };
+// Element types whose products are exact in fp32. Bytes are among them for the products of a warp group.
+enum class MatrixFloat : uint8_t { kF16, kBF16, kTF32, kE4M3, kE5M2, kS8, kU8 };
+enum class MatrixAccumulator : uint8_t { kF32, kF16, kS32, kS32Saturating };
 enum class MatrixInteger : uint8_t { kS8, kU8, kS4, kU4 };
 
 // m16n8 with k = 4, 8, 16 or 32: the tiles of one k step are 16 bytes wide, so k = k_tiles * (8, 4 or 16

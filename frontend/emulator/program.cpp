@@ -41,6 +41,10 @@ bool CrossesLanes(isa::Op op) {
     case isa::Op::kREDUX:
     case isa::Op::kR2UR:
     case isa::Op::kMOVM:
+    case isa::Op::kBGMMA:
+    case isa::Op::kHGMMA:
+    case isa::Op::kIGMMA:
+    case isa::Op::kQGMMA:
     case isa::Op::kHMMA:
     case isa::Op::kIMMA:
     case isa::Op::kDMMA:
@@ -86,7 +90,7 @@ void Program::ComputeLayout() {
         default:
           break;
       }
-      note(ur, operand.uniform_reg, 1);
+      note(ur, operand.uniform_reg, operand.kind == isa::OperandKind::kMatrixDescriptor ? operand.width : 1);
       note(r, operand.uniform_reg, 1);  // the index register of a constant may be of either file
       note(ur, operand.descriptor, 2);
     }

@@ -5,6 +5,7 @@
 
 #include "frontend/emulator/control_flow_graph.h"
 #include "frontend/emulator/slice_variables.h"
+#include "sim/isa/matrix.h"
 
 namespace heddle::emulator {
 namespace {
@@ -34,7 +35,9 @@ bool IsSharedWrite(Op op) {
 }
 // fence.proxy.tensormap: the kernel uses a tensor map that it, or one before it, has written.
 bool AcquiresTensorMap(const isa::Instruction& i) { return i.op == Op::kUTMACCTL && i.Has(isa::Mod::kIV); }
-bool IsSharedRead(Op op) { return op == Op::kLDS || op == Op::kLDSM || op == Op::kATOMS; }
+bool IsSharedRead(Op op) {
+  return op == Op::kLDS || op == Op::kLDSM || op == Op::kATOMS || isa::IsWarpGroupMatrix(op);
+}
 bool IsStrong(const isa::Instruction& i) {
   return i.Has(isa::Mod::kSTRONG) && (i.Has(isa::Mod::kGPU) || i.Has(isa::Mod::kSYS));
 }

@@ -29,6 +29,10 @@ bool CrossesLanes(Op op) {
     case Op::kMOVM:
     case Op::kLDSM:
     case Op::kSTSM:
+    case Op::kBGMMA:
+    case Op::kHGMMA:
+    case Op::kIGMMA:
+    case Op::kQGMMA:
     case Op::kHMMA:
     case Op::kIMMA:
     case Op::kDMMA:

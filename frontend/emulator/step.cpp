@@ -224,6 +224,7 @@ void ResetWarp(Warp& warp, const RowLayout& layout, uint32_t lanes, uint32_t ent
   warp.current = 0;
   warp.split_count = 1;
   warp.splits[0] = Split{.index = entry, .lanes = lanes};
+  warp.products.clear();
 }
 
 }  // namespace heddle::emulator

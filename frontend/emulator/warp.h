@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "frontend/emulator/row.h"
 #include "sim/isa/instruction.h"
@@ -72,6 +73,16 @@ struct Split {
   bool reduces = false;  // kAtBarrier: BAR.RED
 };
 
+// A product of a warp group that has been issued and not waited for (warp_group.cpp).
+struct PendingProduct {
+  uint32_t index = 0;  // of the instruction
+  bool accumulates = false;
+  bool closes_group = false;
+  uint64_t descriptor_a = 0;
+  uint64_t descriptor_b = 0;
+  std::array<Row, 4> a;  // of the RS forms
+};
+
 struct CtaState;
 
 struct Warp {
@@ -89,9 +100,10 @@ struct Warp {
   uint8_t pending_scoreboards = 0;
   uint32_t cluster_arrivals = 0;  // UCGABAR_ARV so far
   std::array<uint16_t, 6> pending_results{};  // how many of them each scoreboard stands for
-  uint8_t current = 0;  // the split that runs
+  uint8_t current = 0;                        // the split that runs
   uint8_t split_count = 0;
   std::array<Split, kWarpLanes> splits{};
+  std::vector<PendingProduct> products;
 
   Split& Current() { return splits[current]; }
   const Split& Current() const { return splits[current]; }

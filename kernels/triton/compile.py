@@ -25,7 +25,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import kernels  # noqa: E402
 
 # A parameter is (name, type); ":16" on a type declares divisibility by 16 (of the address, or of the number).
-# name: (function, parameters, constants, warps, stages, architectures: where tensor cores are used, sm_90 means wgmma)
+# name: (function, parameters, constants, warps, stages, architectures); on sm_90 tl.dot becomes wgmma
 BF16 = "*bf16:16"
 TABLE = {
     "softmax": (kernels.softmax, [("out_ptr", BF16), ("x_ptr", BF16), ("columns", "i32:16")],
@@ -36,7 +36,7 @@ TABLE = {
                   {"BLOCK": 2048}, 8, 2, (80, 90)),
     "matmul": (kernels.matmul,
                [("c_ptr", BF16), ("a_ptr", BF16), ("b_ptr", BF16), ("m", "i32:16"), ("n", "i32:16"), ("k", "i32:16")],
-               {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "GROUP_M": 8}, 4, 4, (80,)),
+               {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "GROUP_M": 8}, 4, 4, (80, 90)),
     "matmul_tma": (kernels.matmul_tma,
                    [("c", "tensordesc<bf16[128,128]>"), ("a", "tensordesc<bf16[128,64]>"),
                     ("b", "tensordesc<bf16[64,128]>"), ("m", "i32:16"), ("n", "i32:16"), ("k", "i32:16")],
@@ -44,16 +44,16 @@ TABLE = {
     "flash_attention": (kernels.flash_attention,
                         [("out_ptr", BF16), ("q_ptr", BF16), ("k_ptr", BF16), ("v_ptr", BF16), ("scale", "fp32"),
                          ("length", "i32:16")],
-                        {"HEAD_DIM": 128, "BLOCK_M": 128, "BLOCK_N": 64, "CAUSAL": False}, 8, 3, (80,)),
+                        {"HEAD_DIM": 128, "BLOCK_M": 128, "BLOCK_N": 64, "CAUSAL": False}, 8, 3, (80, 90)),
     "flash_attention_causal": (kernels.flash_attention,
                                [("out_ptr", BF16), ("q_ptr", BF16), ("k_ptr", BF16), ("v_ptr", BF16), ("scale", "fp32"),
                                 ("length", "i32:16")],
-                               {"HEAD_DIM": 128, "BLOCK_M": 128, "BLOCK_N": 64, "CAUSAL": True}, 8, 3, (80,)),
+                               {"HEAD_DIM": 128, "BLOCK_M": 128, "BLOCK_N": 64, "CAUSAL": True}, 8, 3, (80, 90)),
     "fused_moe": (kernels.fused_moe,
                   [("c_ptr", BF16), ("a_ptr", BF16), ("b_ptr", BF16), ("weights_ptr", "*fp32:16"),
                    ("sorted_slots_ptr", "*i32:16"), ("expert_ids_ptr", "*i32:16"), ("padded_slots_ptr", "*i32:16"),
                    ("slots", "i32"), ("n", "i32:16"), ("k", "i32:16")],
-                  {"TOP_K": 2, "BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 64}, 4, 3, (80,)),
+                  {"TOP_K": 2, "BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 64}, 4, 3, (80, 90)),
     "paged_decode": (kernels.paged_decode,
                      [("partial_ptr", "*fp32:16"), ("lse_ptr", "*fp32:16"), ("q_ptr", BF16), ("k_cache_ptr", BF16),
                       ("v_cache_ptr", BF16), ("block_table_ptr", "*i32:16"), ("lengths_ptr", "*i32:16"), ("scale", "fp32"),

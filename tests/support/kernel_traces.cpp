@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <set>
+#include <string>
 
 #include "frontend/sass/disassembler.h"
 #include "frontend/trace/build.h"
@@ -28,13 +28,6 @@ bool HaveNvcc() {
   return have;
 }
 
-// Triton's tl.dot becomes wgmma on sm_90: those kernels are described for sm_80 alone.
-bool OnlyForAmpere(const std::string& description) {
-  static const std::set<std::string> names = {"triton/flash_attention", "triton/flash_attention_causal",
-                                              "triton/fused_moe", "triton/matmul"};
-  return names.contains(description);
-}
-
 // The target that the description states.
 std::string StatedTarget(const fs::path& description) {
   std::ifstream file(description);
@@ -44,9 +37,9 @@ std::string StatedTarget(const fs::path& description) {
   return "";
 }
 
-bool CompileTriton(const std::string& target) {
+bool CompileTriton(const std::string& description, const std::string& target) {
   const fs::path out = fs::path(HEDDLE_SOURCE_DIR) / "build/triton" / target;
-  if (fs::exists(out / "softmax.json")) return true;
+  if (fs::exists(out / (fs::path(description).filename().string() + ".json"))) return true;
   std::vector<std::string> pythons;
   if (const char* named = std::getenv("HEDDLE_PYTHON")) pythons.emplace_back(named);
   pythons.push_back(HEDDLE_SOURCE_DIR "/build/venv/bin/python");
@@ -74,7 +67,7 @@ std::vector<KernelCase> AllKernelCases() {
       continue;
     }
     cases.push_back({name, "sm_80"});
-    if (!OnlyForAmpere(name)) cases.push_back({name, "sm_90"});
+    cases.push_back({name, "sm_90"});
   }
   std::sort(cases.begin(), cases.end(), [](const KernelCase& a, const KernelCase& b) {
     return std::tie(a.description, a.target) < std::tie(b.description, b.target);
@@ -85,7 +78,7 @@ std::vector<KernelCase> AllKernelCases() {
 std::optional<std::string> MissingTool(const KernelCase& kernel) {
   if (!sass::FindDisassembler().ok()) return "nvdisasm is not here";
   if (kernel.description.starts_with("triton/")) {
-    if (!CompileTriton(kernel.target)) return "no Python with Triton is here";
+    if (!CompileTriton(kernel.description, kernel.target)) return "no Python with Triton is here";
   } else if (!HaveNvcc()) {
     return "nvcc is not here";
   }

@@ -228,6 +228,9 @@ TEST(Lowering, AnUnknownModifierIsReportedWhenExecutedAndNeverIgnored) {
   const auto issues = warp.issues().Issues(warp.program().code());
   ASSERT_EQ(issues.size(), 1u);
   EXPECT_EQ(issues[0].kind, "unsupported_opcode");
+  // Name, reason, kernel and place, and what to do.
+  for (const char* part : {"IADD3", "modifier .TANH", "in kernel", "at pc 0x0", "lowerings.def"})
+    EXPECT_THAT(issues[0].detail, testing::HasSubstr(part));
 }
 
 TEST(Lowering, LeftOverOperandsAreReported) {

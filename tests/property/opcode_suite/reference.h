@@ -332,4 +332,12 @@ inline uint32_t HostDivergentLoop(const Input* w, uint32_t lane) {
   return one(U(w[lane].a)) + one(U(w[lane ^ 1].a));
 }
 
+// The byte whose value is nearest, ties to even; beyond the largest finite value that one. NaN is 0x7f.
+uint32_t NearestE4m3(float x);
+uint32_t NearestE5m2(float x);
+// Of the low byte: the half of the same value.
+uint32_t HalfOfE4m3(uint32_t byte);
+uint32_t HalfOfE5m2(uint32_t byte);
+inline float NotNegative(float x) { return x < 0 || (x == 0 && std::signbit(x)) ? 0.0f : x; }
+
 }  // namespace suite

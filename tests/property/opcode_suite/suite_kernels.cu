@@ -201,6 +201,35 @@ __device__ uint32_t ActiveMaskInBranch(uint32_t x) {
   return mask;
 }
 
+#if __CUDA_ARCH__ >= 890
+#define HEDDLE_FP8_OF_F32(name, instruction)                                          \
+  __device__ __forceinline__ uint32_t name(float high, float low) {                   \
+    uint16_t d;                                                                       \
+    asm(instruction " %0, %1, %2;" : "=h"(d) : "f"(high), "f"(low));                  \
+    return d;                                                                         \
+  }
+#define HEDDLE_FP8_OF_F16(name, instruction)                   \
+  __device__ __forceinline__ uint32_t name(uint32_t halves) {  \
+    uint16_t d;                                                \
+    asm(instruction " %0, %1;" : "=h"(d) : "r"(halves));       \
+    return d;                                                  \
+  }
+#define HEDDLE_F16_OF_FP8(name, instruction)                                     \
+  __device__ __forceinline__ uint32_t name(uint32_t bytes) {                     \
+    uint32_t d;                                                                  \
+    asm(instruction " %0, %1;" : "=r"(d) : "h"(static_cast<uint16_t>(bytes)));   \
+    return d;                                                                    \
+  }
+HEDDLE_FP8_OF_F32(E4m3OfF32, "cvt.rn.satfinite.e4m3x2.f32")
+HEDDLE_FP8_OF_F32(E5m2OfF32, "cvt.rn.satfinite.e5m2x2.f32")
+HEDDLE_FP8_OF_F32(E4m3ReluOfF32, "cvt.rn.satfinite.relu.e4m3x2.f32")
+HEDDLE_FP8_OF_F32(E5m2ReluOfF32, "cvt.rn.satfinite.relu.e5m2x2.f32")
+HEDDLE_FP8_OF_F16(E4m3OfF16, "cvt.rn.satfinite.e4m3x2.f16x2")
+HEDDLE_FP8_OF_F16(E5m2OfF16, "cvt.rn.satfinite.e5m2x2.f16x2")
+HEDDLE_F16_OF_FP8(F16OfE4m3, "cvt.rn.f16x2.e4m3x2")
+HEDDLE_F16_OF_FP8(F16OfE5m2, "cvt.rn.f16x2.e5m2x2")
+#endif
+
 }  // namespace
 
 #define HEDDLE_KERNEL_BEGIN(name)                                                                             \
@@ -238,3 +267,9 @@ HEDDLE_KERNEL_END()
 HEDDLE_KERNEL_BEGIN(suite_warp)
 #include "cases_warp.inc"
 HEDDLE_KERNEL_END()
+
+#if __CUDA_ARCH__ >= 890
+HEDDLE_KERNEL_BEGIN(suite_fp8)
+#include "cases_fp8.inc"
+HEDDLE_KERNEL_END()
+#endif
