@@ -39,8 +39,8 @@
 // later window. Multicast and remote bulk copies reach their destination in the same way, by CompleteBulk. So streams
 // of different SMs never touch each other within a window, and the result does not depend on threads.
 //
-// wgmma: products are computed at issue and their registers written then; shapes, operand sources and groups follow
-// from the instruction (HGMMA.., WARPGROUP.ARRIVE, WARPGROUP.DEPBAR, gsb0), so that steps have nothing to add.
+// wgmma: products take effect when WARPGROUP.DEPBAR executes, which the simulator holds back until its groups are done.
+// Shapes, operand sources and groups follow from the instruction (matrix.h), so that steps have nothing to add.
 //
 // Threads: one WarpStream belongs to one SM and is used by one thread at a time. PerformAtSlice and PerformBulkAtSlice
 // may be called for tokens of the same stream from several threads at once, for different lanes or bytes, while no SM
