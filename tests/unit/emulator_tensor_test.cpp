@@ -75,6 +75,9 @@ uint32_t Encode(MatrixFloat type, double value) {
         const auto byte = static_cast<uint8_t>(bits);
         if ((type == MatrixFloat::kE4M3 ? E4M3ToFloat(byte) : E5M2ToFloat(byte)) == f) return byte;
       }
+      break;
+    default:  // bytes of integers: MultiplyInteger's here
+      break;
   }
   ADD_FAILURE() << value << " is not representable";
   return 0;
