@@ -1,6 +1,7 @@
 """kernels/<framework>/kernels.toml: which kernels there are, where their cubins come from, and the shapes to check.
 
     framework = "vLLM 0.33.0"          as documentation names it
+    output = "build/triton/{target}"   where its descriptions look for cubins; build/cubins/{target}/FOLDER by default
     [wheel]                            where cubins are cut from (frameworks that compile have a build.py instead)
     file = "vllm-....whl"              states package, version and platform
     sha256 = "..."
@@ -43,13 +44,14 @@ class Framework:
     wheel_sha256: str
     kernels: list[Kernel]
     unverified: list[dict]
+    output_pattern: str
 
     @property
     def path(self) -> Path:
         return ROOT / "kernels" / self.folder
 
     def output(self, target: str) -> Path:
-        return ROOT / "build" / "cubins" / target / self.folder
+        return ROOT / self.output_pattern.replace("{target}", target)
 
 
 def read(folder: str) -> Framework:
@@ -57,7 +59,8 @@ def read(folder: str) -> Framework:
         data = tomllib.load(file)
     wheel = data.get("wheel", {})
     return Framework(folder, data["framework"], wheel.get("file", ""), wheel.get("sha256", ""),
-                     [Kernel(**k) for k in data.get("kernel", [])], data.get("unverified", []))
+                     [Kernel(**k) for k in data.get("kernel", [])], data.get("unverified", []),
+                     data.get("output", f"build/cubins/{{target}}/{folder}"))
 
 
 def all_frameworks() -> list[str]:

@@ -15,8 +15,8 @@ def make(framework: catalogue.Framework, kernel: catalogue.Kernel, target: str, 
     out = framework.output(target)
     out.mkdir(parents=True, exist_ok=True)
     if kernel.builder:
-        command = [_python(framework, offline), str(framework.path / kernel.builder), "--kernel", kernel.name, "--target", target,
-                   "--out", str(out)]
+        command = [_python(framework, offline), str(framework.path / kernel.builder), "--kernel",
+                   *(kernel.cubins or [kernel.name]), "--target", target, "--out", str(out)]
         subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": str(catalogue.ROOT / "kernels")})
         return
     library = _library(framework.wheel_file, framework.wheel_sha256, kernel.library, offline)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles heddle's Triton kernels ahead of time, without a GPU.
 
-usage: compile.py --arch 80|90 --out DIR [--only NAME ...] [--list]
+usage: compile.py --arch 80|90 --out DIR [--only NAME ...] [--list]      (--target sm_80, --kernel NAME: the same)
 
 Writes DIR/NAME.cubin and DIR/NAME.json: the kernel's symbol, warps and shared memory under the keys of Triton's own metadata,
 and its parameters in launch order with what the compiler assumed about them. A launch must respect those assumptions. Two more pointers (global and profile scratch)
@@ -94,11 +94,15 @@ def compile_kernel(name, arch, out):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--arch", type=int, choices=(80, 90), required=True)
+    parser.add_argument("--arch", type=int, choices=(80, 90))
+    parser.add_argument("--target", choices=("sm_80", "sm_90"), help="the same in the other way of writing")
     parser.add_argument("--out", required=True)
-    parser.add_argument("--only", nargs="*", default=None, help="names from the table; all of the architecture by default")
+    parser.add_argument("--only", "--kernel", nargs="*", default=None, help="names from the table; all of the architecture by default")
     parser.add_argument("--list", action="store_true", help="print the names for the architecture and stop")
     arguments = parser.parse_args()
+    if (arguments.arch is None) == (arguments.target is None):
+        parser.error("give --arch or --target")
+    arguments.arch = arguments.arch or int(arguments.target.removeprefix("sm_"))
     names = [n for n, row in TABLE.items() if arguments.arch in row[5]]
     if arguments.list:
         print("\n".join(names))

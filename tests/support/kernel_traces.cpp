@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 #include "frontend/sass/disassembler.h"
@@ -35,6 +36,13 @@ std::string StatedTarget(const fs::path& description) {
   for (std::string line; std::getline(file, line);)
     if (line.starts_with(key)) return line.substr(key.size(), line.find('"', key.size()) - key.size());
   return "";
+}
+
+// Whether the kernel is compiled from what is here, rather than fetched.
+bool HasSource(const fs::path& description) {
+  std::ifstream file(description);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  return text.find("build/cubins/") == std::string::npos;
 }
 
 bool CompileTriton(const std::string& description, const std::string& target) {
