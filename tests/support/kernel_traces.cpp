@@ -65,8 +65,7 @@ std::vector<KernelCase> AllKernelCases() {
   for (const auto& entry : fs::recursive_directory_iterator(KernelFolder())) {
     std::string name = fs::relative(entry.path(), KernelFolder()).string();
     if (!name.ends_with(kSuffix)) continue;
-    if (fs::exists(entry.path().parent_path() / "kernels.toml"))
-      continue;  // tools/verify_kernels checks those
+    if (!HasSource(entry.path())) continue;  // tools/verify_kernels checks those
     name.resize(name.size() - sizeof(kSuffix) + 1);
     if (name.ends_with(".bench")) continue;
     // What is stated for Hopper needs Hopper.
