@@ -121,6 +121,7 @@ const char* ParseRegisters(Fields* fields, TracegInstruction* out) {
   if (!fields->Decimal(&destinations)) return "the number of destinations is missing or no number";
   if (destinations > 1) return "more than one destination register";
   out->has_destination = destinations == 1;
+  out->destination = 0;
   if (out->has_destination && !fields->Register(&out->destination))
     return "the destination is no vector register";
   out->opcode = fields->Word();

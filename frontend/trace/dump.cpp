@@ -3,6 +3,7 @@
 
 #include "frontend/trace/blob.h"
 #include "frontend/trace/htrace.h"
+#include "frontend/trace/sass_codec.h"
 #include "sim/base/digest.h"
 
 namespace heddle::trace {
@@ -63,6 +64,13 @@ void PrintCode(const Trace& trace, Printer* out) {
         f.max_threads, f.parameter_bytes);
     for (const ParameterSlot& p : f.parameters)
       out->Line("  parameter {} offset {} size {}", p.ordinal, p.offset, p.size_bytes);
+  }
+  // What is decoded from a cubin follows from it; what was recorded is all there is.
+  for (const Sass& s : trace.sass) {
+    if (s.code.has_control_bits) continue;
+    const std::string code = EncodeSass(s.code);
+    out->Line("recorded_code function {} instructions {} {}", s.function, s.code.instructions.size(),
+              Sha256Hex(std::as_bytes(std::span(code))));
   }
 }
 

@@ -142,6 +142,7 @@ std::string EncodeSass(const isa::KernelCode& code) {
     out->set_encoding_low(in.encoding[0]);
     out->set_encoding_high(in.encoding[1]);
   }
+  stored.set_no_control_bits(!code.has_control_bits);
   for (const std::string& name : mnemonics.names()) stored.add_mnemonic(name);
   for (const std::string& name : modifiers.names()) stored.add_modifier(name);
   std::string bytes;
@@ -162,6 +163,7 @@ Result<isa::KernelCode> DecodeSass(std::string_view bytes, const std::string& pl
   isa::KernelCode code;
   code.name = stored.name();
   code.sm_version = stored.sm_version();
+  code.has_control_bits = !stored.no_control_bits();
   code.instructions.resize(static_cast<size_t>(stored.instruction_size()));
   for (size_t i = 0; i < code.instructions.size(); ++i) {
     isa::Instruction& out = code.instructions[i];

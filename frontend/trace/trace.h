@@ -43,11 +43,11 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
-// A cubin.
+// A cubin, or what stands for one where instructions were recorded.
 struct Module {
   std::string name;
-  std::string sha256;  // of the bytes, lower-case hex
-  std::vector<std::byte> cubin;
+  std::string sha256;            // of the bytes, lower-case hex
+  std::vector<std::byte> cubin;  // empty: recorded, its functions have SASS and their launches warp streams
   uint32_t sm_version = 0;
   bool operator==(const Module&) const = default;
 };
@@ -165,11 +165,12 @@ struct Collective {
   bool operator==(const Collective&) const = default;
 };
 
-// An imported instruction trace; its payload belongs to the importer.
+// Part of an imported instruction trace (recording.h). A recorded launch has a row for its header, and then one for each
+// chunk of blocks in the order of the recording.
 struct WarpStreamBlob {
   uint32_t launch = 0;
-  uint64_t cta = 0;
-  uint32_t warp = 0;
+  uint64_t cta = 0;   // of a chunk: its first block
+  uint32_t warp = 0;  // 0
   std::vector<std::byte> bytes;
   bool operator==(const WarpStreamBlob&) const = default;
 };

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "frontend/import/kernels_list.h"
+#include "frontend/import/launch_recorder.h"
+#include "frontend/import/shapes.h"
 #include "frontend/import/traceg.h"
 
 namespace heddle::importer {
@@ -52,6 +54,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   LineReader lines(OpenBytes(text));
   const heddle::Status status = ReadTraceg(&lines, "fuzz", &checker, &faults);
   if (!status.ok() && status.error().code != heddle::ExitCode::kTrace) std::abort();
+  // The same as a recording; every way through the importer but the files.
+  struct OneCode final : LaunchRecorder::CodeChooser {
+    StaticCode code;
+    StaticCode* Choose(const TracegHeader&) override { return &code; }
+  } chooser;
+  LineReader again(OpenBytes(text));
+  LaunchRecorder recorder("fuzz", &chooser, &faults);
+  if (ReadTraceg(&again, "fuzz", &recorder, &faults).ok()) {
+    recorder.Finish();
+    for (const auto& chunk : recorder.chunks())
+      if (!heddle::trace::DecodeRecording(chunk, "fuzz").ok()) std::abort();
+    if (!ReadShapes(recorder.recording().shapes, "fuzz").ok()) std::abort();
+  }
   LineReader list(OpenBytes(text));
   if (!ReadKernelsList(&list, "fuzz", &faults).ok()) std::abort();
   if (faults.total() > 0 && faults.ToError().message.empty()) std::abort();

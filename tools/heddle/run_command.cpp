@@ -102,7 +102,7 @@ class TraceRun {
     record.grid_frozen = launch.frozen_grid;
     record.mode = settings_.mode_name;
     record.cache_policy = settings_.cache_name;
-    record.dependence = machine_.dependence;
+    record.dependence = replay_->recorded(i) ? "scoreboard" : machine_.dependence;
     for (const auto& [name, value] : replay_->resolved().defines)
       record.options += fmt::format("{}={};", name, value);
     // Where launches share caches or SMs, the others are part of what made the result.
@@ -170,7 +170,7 @@ class TraceRun {
   }
 
   Status Commit(uint32_t i, const isa::LaunchProgram& program, const stats::LaunchStats& stats) {
-    const std::vector<isa::StreamIssue> issues = program.Issues();
+    std::vector<isa::StreamIssue> issues = program.Issues();
     if (!issues.empty() && !settings_.lenient) {
       std::string text;
       for (const isa::StreamIssue& issue : issues)
@@ -179,6 +179,7 @@ class TraceRun {
                    fmt::format("the trace is not complete:{}", text),
                    "give the contents that are missing, or run with --lenient to count this in the results"};
     }
+    for (isa::StreamIssue& note : replay_->notes(i)) issues.push_back(std::move(note));
     results::LaunchRecord record = Record(i);
     record.execution = replay_->execution(i);
     record.duration_ps = machine_.Picoseconds(stats.end_cycle - stats.start_cycle);

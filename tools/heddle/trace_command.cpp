@@ -1,14 +1,16 @@
-// `heddle trace build|info|dump|verify|extract`: making traces from launch descriptions, and looking into them.
+// `heddle trace build|import|info|dump|verify|extract`: making traces from launch descriptions, and looking into them.
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "frontend/import/recorded_launch.h"
 #include "frontend/trace/build.h"
 #include "frontend/trace/htrace.h"
 #include "tools/heddle/commands.h"
 #include "tools/heddle/table.h"
+#include "tools/heddle/trace_import.h"
 #include "tools/heddle/trace_verify.h"
 #include "tools/toolchain/toolchain.h"
 
@@ -139,6 +141,26 @@ po::options_description InfoOptions() {
   return options;
 }
 
+// Of launches that were recorded.
+void PrintRecordings(const trace::Trace& trace) {
+  Table table{{"launch", "recorded from", "blocks", "warp instructions", "threads a warp", "notes"},
+              {},
+              {true, false, true, true, true, true}};
+  for (uint32_t i = 0; i < trace.launches.size(); ++i) {
+    if (!importer::IsRecorded(trace, i)) continue;
+    const Result<trace::RecordingHeader> header = importer::ReadRecordingHeader(trace, i);
+    if (!header.ok()) continue;
+    const double threads = static_cast<double>(header->thread_instructions) /
+                           static_cast<double>(std::max<uint64_t>(1, header->warp_instructions));
+    table.rows.push_back({fmt::format("{}", i), header->source, fmt::format("{}", header->blocks),
+                          fmt::format("{}", header->warp_instructions), fmt::format("{:.1f}", threads),
+                          fmt::format("{}", header->notes.size())});
+  }
+  if (table.rows.empty()) return;
+  fmt::print("\n");
+  Print(table);
+}
+
 Status Info(const po::variables_map& values, Arguments positional) {
   if (positional.size() != 1)
     return Usage("heddle trace info", "give one trace", "heddle trace info X.htrace");
@@ -146,7 +168,7 @@ Status Info(const po::variables_map& values, Arguments positional) {
   if (values["json"].as<bool>())
     fmt::print("{}\n", InfoJson(trace).dump(2, ' ', false, ordered_json::error_handler_t::replace));
   else
-    PrintInfo(trace);
+    PrintInfo(trace), PrintRecordings(trace);
   return Ok();
 }
 
@@ -223,6 +245,12 @@ Command TraceCommand() {
                BuildOptionsTable,
                "X.launch.textproto",
                [](const po::variables_map& v, Arguments p) { return Finish(Build(v, p)); },
+               {}},
+              {"import",
+               "make a trace from recorded instructions",
+               ImportOptionsTable,
+               "accel-sim FOLDER",
+               [](const po::variables_map& v, Arguments p) { return Finish(Import(v, p)); },
                {}},
               {"info",
                "what a trace holds",

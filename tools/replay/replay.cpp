@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "frontend/emulator/device_memory.h"
@@ -9,6 +10,7 @@
 #include "frontend/emulator/launch_program.h"
 #include "frontend/emulator/loaded_module.h"
 #include "frontend/emulator/slice_choice.h"
+#include "frontend/import/recorded_launch.h"
 #include "frontend/sass/cubin.h"
 #include "frontend/sass/decoder.h"
 #include "frontend/sass/disassembler.h"
@@ -43,14 +45,22 @@ struct Replay::State {
   emulator::MachineFacts machine;
   trace::ResolvedTrace resolved;
   emulator::DeviceMemory memory;
-  std::vector<std::unique_ptr<emulator::LoadedModule>> modules;           // as in the trace
+  std::vector<std::unique_ptr<emulator::LoadedModule>> modules;           // as in the trace; null: recorded
   std::vector<std::shared_ptr<const isa::KernelCode>> codes;              // by function
   std::map<uint32_t, std::shared_ptr<const emulator::Program>> programs;  // lowered, by function
   std::map<uint32_t, emulator::SliceChoice> slices;                       // of skeleton mode, by function
   std::vector<std::unique_ptr<emulator::EmulatedLaunch>> launches;
-  std::map<uint32_t, bool> steered;  // IsSteeredByMemory, by function
+  std::vector<std::unique_ptr<importer::RecordedLaunch>> recorded;  // likewise by launch; the other is null
+  std::map<uint32_t, bool> steered;                                 // IsSteeredByMemory, by function
   bool any_unknown = false;
 
+  bool IsRecorded(uint32_t function) const {
+    return trace->modules[trace->functions[function].module].cubin.empty();
+  }
+  bool AllRecorded() const {
+    return std::all_of(resolved.launches.begin(), resolved.launches.end(),
+                       [this](const auto& launch) { return IsRecorded(launch.function); });
+  }
   Status LoadModules();
   Status LoadCode(uint32_t function);
   Status PlaceBuffers();
@@ -63,6 +73,7 @@ struct Replay::State {
 bool Replay::State::IsSteeredByMemory(uint32_t function) {
   const auto [known, is_new] = steered.try_emplace(function, false);
   if (!is_new) return known->second;
+  if (IsRecorded(function)) return false;
   const trace::Function& wanted = trace->functions[function];
   const sass::CubinKernel* kernel = modules[wanted.module]->cubin().FindKernel(wanted.name);
   if (kernel == nullptr) return false;
@@ -93,13 +104,17 @@ bool Replay::State::MaySteerLater(uint32_t function) {
 
 Status Replay::State::LoadModules() {
   for (const trace::Module& module : trace->modules) {
+    if (module.cubin.empty()) {
+      modules.push_back(nullptr);
+      continue;
+    }
     HEDDLE_ASSIGN_OR_RETURN(sass::Cubin cubin, sass::ReadCubin(module.cubin, module.name));
     HEDDLE_ASSIGN_OR_RETURN(auto loaded, emulator::LoadedModule::Load(std::move(cubin), memory));
     modules.push_back(std::move(loaded));
   }
   codes.resize(trace->functions.size());
   for (const trace::Sass& sass : trace->sass) {
-    if (sass.decoder_version == sass::kDecoderVersion) {
+    if (sass.decoder_version == sass::kDecoderVersion || IsRecorded(sass.function)) {
       codes[sass.function] = std::make_shared<const isa::KernelCode>(sass.code);
     }
   }
@@ -110,6 +125,11 @@ Status Replay::State::LoadModules() {
 Status Replay::State::LoadCode(uint32_t function) {
   if (codes[function] != nullptr) return Ok();
   const trace::Function& wanted = trace->functions[function];
+  if (IsRecorded(function)) {
+    return Error{ExitCode::kTrace, trace->name,
+                 fmt::format("holds neither a cubin nor the code of '{}'", wanted.name),
+                 "import the trace again"};
+  }
   HEDDLE_ASSIGN_OR_RETURN(const std::string nvdisasm, sass::FindDisassembler());
   HEDDLE_ASSIGN_OR_RETURN(isa::KernelCode code,
                           sass::DecodeKernel(trace->modules[wanted.module].cubin,
@@ -167,12 +187,14 @@ Result<std::unique_ptr<Replay>> Replay::Open(const trace::Trace& trace, const co
   state->options = options;
   state->machine = {gpu.sm.count, gpu.sm.max_warps, gpu.clocks.sm_mhz * 1e6};
   HEDDLE_ASSIGN_OR_RETURN(state->resolved, trace::Resolve(trace, DeviceSymbols(gpu), options.defines));
-  HEDDLE_RETURN_IF_ERROR(state->PlaceBuffers());
+  // Recorded launches read no memory: what was copied to the device in their process need not fit here.
+  if (!state->AllRecorded()) HEDDLE_RETURN_IF_ERROR(state->PlaceBuffers());
   HEDDLE_RETURN_IF_ERROR(state->LoadModules());
   for (const trace::ResolvedLaunch& launch : state->resolved.launches) {
     HEDDLE_RETURN_IF_ERROR(state->LoadCode(launch.function));
   }
-  HEDDLE_RETURN_IF_ERROR(state->WriteContents(0));
+  if (!state->AllRecorded()) HEDDLE_RETURN_IF_ERROR(state->WriteContents(0));
+  state->recorded.resize(state->resolved.launches.size());
   state->launches.resize(state->resolved.launches.size());
   return std::unique_ptr<Replay>(new Replay(std::move(state)));
 }
@@ -189,6 +211,10 @@ emulator::DeviceMemory& Replay::memory() { return state_->memory; }
 Result<emulator::EmulatedLaunch*> Replay::PrepareEmulated(uint32_t index) {
   State& state = *state_;
   if (state.launches[index] != nullptr) return state.launches[index].get();
+  if (recorded(index)) {
+    return Error{ExitCode::kTrace, fmt::format("{} launch {}", state.trace->name, index),
+                 "was recorded and cannot be executed", "give a trace that was built from a cubin"};
+  }
   if (index != 0) HEDDLE_RETURN_IF_ERROR(state.WriteContents(index));
   const trace::ResolvedLaunch& launch = state.resolved.launches[index];
   const trace::Function& function = state.trace->functions[launch.function];
@@ -228,18 +254,48 @@ Result<emulator::EmulatedLaunch*> Replay::PrepareEmulated(uint32_t index) {
 }
 
 Result<isa::LaunchProgram*> Replay::Prepare(uint32_t launch) {
+  if (recorded(launch)) {
+    std::unique_ptr<importer::RecordedLaunch>& open = state_->recorded[launch];
+    if (open == nullptr) {
+      HEDDLE_ASSIGN_OR_RETURN(
+          open, importer::RecordedLaunch::Open(*state_->trace, state_->resolved.launches[launch], launch));
+    }
+    return static_cast<isa::LaunchProgram*>(open.get());
+  }
   HEDDLE_ASSIGN_OR_RETURN(emulator::EmulatedLaunch * emulated, PrepareEmulated(launch));
   return static_cast<isa::LaunchProgram*>(emulated);
 }
 
+bool Replay::recorded(uint32_t launch) const {
+  return state_->IsRecorded(state_->resolved.launches[launch].function);
+}
+
+std::vector<isa::StreamIssue> Replay::notes(uint32_t launch) const {
+  const importer::RecordedLaunch* open = state_->recorded[launch].get();
+  if (open == nullptr) return {};
+  std::vector<isa::StreamIssue> notes{{"recorded",
+                                       "no control bits: registers go through a scoreboard; predicates, "
+                                       "uniform registers and constants are not in "
+                                       "the recording",
+                                       open->recording().warp_instructions}};
+  for (const trace::RecordingNote& note : open->recording().notes)
+    notes.push_back({note.kind, note.detail, note.count});
+  return notes;
+}
+
 std::string Replay::execution(uint32_t launch) const {
+  if (recorded(launch)) return "recorded";
   const auto choice = state_->slices.find(state_->resolved.launches[launch].function);
   return choice == state_->slices.end() ? "full" : std::string(emulator::Name(choice->second.slice->kind));
 }
 
-void Replay::Close(uint32_t launch) { state_->launches[launch].reset(); }
+void Replay::Close(uint32_t launch) {
+  state_->launches[launch].reset();
+  state_->recorded[launch].reset();
+}
 
 Status Replay::ExecuteFunctionally(uint32_t launch) {
+  if (recorded(launch)) return Ok();
   HEDDLE_ASSIGN_OR_RETURN(emulator::EmulatedLaunch * emulated, PrepareEmulated(launch));
   emulator::RunnerOptions options;
   options.sms = state_->machine.sm_count;

@@ -47,11 +47,15 @@ class Replay {
   // replay; Close() frees what it needs for running.
   Result<isa::LaunchProgram*> Prepare(uint32_t launch);
   void Close(uint32_t launch);
-  // After Prepare: "full", or the slice that skeleton mode runs with ("optimistic", "sound", "full" where no smaller
+  // Whether the launch was recorded instruction by instruction: nothing of it is executed, and memory stays as it is.
+  bool recorded(uint32_t launch) const;
+  // What results must say of a recorded launch beside its issues. After Prepare.
+  std::vector<isa::StreamIssue> notes(uint32_t launch) const;
+  // After Prepare: "recorded", "full", or the slice that skeleton mode runs with ("optimistic", "sound", "full" where no smaller
   // one gave the stream of full execution on sampled CTAs).
   std::string execution(uint32_t launch) const;
 
-  // The same as what it is, for runs without a timing model and for checks of the output: nobody has to publish
+  // The same as what it is, of a launch that is not recorded, for runs without a timing model and for checks of the output: nobody has to publish
   // stores.
   Result<emulator::EmulatedLaunch*> PrepareEmulated(uint32_t launch);
   emulator::DeviceMemory& memory();

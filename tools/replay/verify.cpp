@@ -31,6 +31,10 @@ Result<Verification> Verify(const trace::Trace& trace, const config::Gpu& gpu,
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<Replay> replay, Open(trace, gpu, defines, Mode::kFull));
   Verification out;
   for (uint32_t i = 0; i < replay->launch_count(); ++i) {
+    if (replay->recorded(i)) {
+      out.check.none = "recorded: addresses without values, there is nothing to verify";
+      return out;
+    }
     HEDDLE_ASSIGN_OR_RETURN(emulator::EmulatedLaunch * launch, replay->PrepareEmulated(i));
     HEDDLE_ASSIGN_OR_RETURN(const emulator::RunSummary summary, Run(*launch, gpu));
     out.warp_instructions += summary.warp_instructions;
@@ -50,6 +54,7 @@ Result<std::vector<uint64_t>> SkeletonStreamHashes(const trace::Trace& trace, co
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<Replay> replay, Open(trace, gpu, defines, Mode::kSkeleton));
   std::vector<uint64_t> hashes;
   for (uint32_t i = 0; i < replay->launch_count(); ++i) {
+    if (replay->recorded(i)) return std::vector<uint64_t>{};
     HEDDLE_ASSIGN_OR_RETURN(emulator::EmulatedLaunch * launch, replay->PrepareEmulated(i));
     HEDDLE_ASSIGN_OR_RETURN(const emulator::RunSummary summary, Run(*launch, gpu));
     hashes.push_back(summary.stream_hash);

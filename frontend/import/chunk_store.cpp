@@ -1,0 +1,121 @@
+#include "frontend/import/chunk_store.h"
+
+#include <algorithm>
+
+namespace heddle::importer {
+namespace {
+
+// FirstsEncoder's prediction, followed.
+class FirstsDecoder {
+ public:
+  FirstsDecoder(std::string_view bytes, const RecordedCode& code, uint32_t warps)
+      : reader_(bytes), code_(code), last_(warps) {}
+
+  // false: what the bytes say cannot be.
+  bool Read(uint32_t warp, std::vector<First>* out) {
+    const uint64_t count = reader_.Next();
+    if (!reader_.good() || count > code_.accesses()) return false;
+    std::vector<uint32_t> list;
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t header = reader_.Next();
+      const uint64_t residual = reader_.Residual(header, 3);
+      uint32_t access = 0;
+      if ((header & 4) != 0) {
+        const uint64_t key = reader_.Next();
+        const uint32_t index = key <= ~CodeKey{0} ? code_.IndexOf(static_cast<CodeKey>(key)) : code_.size();
+        if (index >= code_.size() || code_[index].record != RecordKind::kAccess) return false;
+        access = code_[index].access;
+      } else if (i < list_.size()) {
+        access = list_[i];
+      } else {
+        return false;
+      }
+      Known& own = Of(warp, access);
+      const Known& neighbour = Of(warp == 0 ? 0 : warp - 1, access);
+      const uint64_t guess = own.known         ? own.base + (warp == 0 ? own.step : neighbour.step)
+                             : neighbour.known ? neighbour.base
+                                               : 0;
+      const uint32_t shape = (header & 1) != 0 ? static_cast<uint32_t>(reader_.Next())
+                             : own.known       ? own.shape
+                                               : neighbour.shape;
+      if (!reader_.good()) return false;
+      const uint64_t base = guess + residual;
+      own.step = own.known ? base - own.base : 0;
+      own.base = base;
+      own.shape = shape;
+      own.known = true;
+      out->push_back({base, shape});
+      list.push_back(access);
+    }
+    list_ = std::move(list);
+    return true;
+  }
+
+ private:
+  struct Known {
+    uint64_t base = 0;
+    uint64_t step = 0;
+    uint32_t shape = 0;
+    bool known = false;
+  };
+  Known& Of(uint32_t warp, uint32_t access) {
+    if (last_[warp].empty()) last_[warp].resize(code_.accesses());
+    return last_[warp][access];
+  }
+
+  NumberReader reader_;
+  const RecordedCode& code_;
+  std::vector<std::vector<Known>> last_;
+  std::vector<uint32_t> list_;
+};
+
+}  // namespace
+
+Chunk::Chunk(trace::RecordingChunk stored, const RecordedCode& code, uint32_t warps_per_block)
+    : stored_(std::move(stored)), warps_per_block_(warps_per_block) {
+  const uint64_t warps = uint64_t{stored_.blocks} * warps_per_block;
+  if (stored_.warp_bytes.size() != warps) {
+    stored_.blocks = 0;
+    damaged_ = true;
+    return;
+  }
+  FirstsDecoder decoder(stored_.firsts, code, warps_per_block);
+  uint64_t at = 0;
+  for (uint64_t i = 0; i < warps; ++i) {
+    token_start_.push_back(at);
+    first_start_.push_back(firsts_.size());
+    at += stored_.warp_bytes[i];
+    if (damaged_ || decoder.Read(static_cast<uint32_t>(i % warps_per_block), &firsts_)) continue;
+    damaged_ = true;
+    firsts_.resize(first_start_.back());
+  }
+  token_start_.push_back(at);
+  first_start_.push_back(firsts_.size());
+  stored_.firsts = {};
+}
+
+WarpPart Chunk::Part(uint64_t block, uint32_t warp) const {
+  if (block < stored_.first_block || block - stored_.first_block >= stored_.blocks) return {};
+  const uint64_t i = (block - stored_.first_block) * warps_per_block_ + warp;
+  return {std::string_view(stored_.tokens).substr(token_start_[i], token_start_[i + 1] - token_start_[i]),
+          std::span(firsts_).subspan(first_start_[i], first_start_[i + 1] - first_start_[i])};
+}
+
+std::shared_ptr<const Chunk> ChunkStore::Of(uint64_t block) {
+  const auto behind =
+      std::upper_bound(rows_.begin(), rows_.end(), block,
+                       [](uint64_t b, const trace::WarpStreamBlob* row) { return b < row->cta; });
+  if (behind == rows_.begin()) return nullptr;
+  const auto index = static_cast<size_t>(behind - rows_.begin()) - 1;
+  const std::lock_guard lock(mutex_);
+  if (std::shared_ptr<const Chunk> live = live_[index].lock()) return live;
+  Result<trace::RecordingRow> row = trace::DecodeRecording(rows_[index]->bytes, "");
+  if (!row.ok() || !std::holds_alternative<trace::RecordingChunk>(*row)) return nullptr;
+  auto chunk = std::make_shared<const Chunk>(std::get<trace::RecordingChunk>(std::move(*row)), *code_,
+                                             warps_per_block_);
+  live_[index] = chunk;
+  kept_[oldest_++ % kKept] = chunk;
+  return chunk;
+}
+
+}  // namespace heddle::importer
