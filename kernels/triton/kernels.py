@@ -106,6 +106,48 @@ def matmul_tma(c, a, b, m, n, k, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, B
 
 
 @triton.jit
+def matmul_persistent(c, a, b, m, n, k, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
+    """As matmul_tma, each program walking over tiles: one partition of warps loads, the others multiply and store.
+
+    Grid: as many programs as there are SMs, at most one a tile.
+    """
+    tiles_n = tl.cdiv(n, BLOCK_N)
+    tiles = tl.cdiv(m, BLOCK_M) * tiles_n
+    for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), warp_specialize=True):
+        row = tile // tiles_n * BLOCK_M
+        column = tile % tiles_n * BLOCK_N
+        accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+        for step in range(0, tl.cdiv(k, BLOCK_K)):
+            accumulator = tl.dot(a.load([row, step * BLOCK_K]), b.load([step * BLOCK_K, column]), accumulator)
+        c.store([row, column], accumulator.to(tl.bfloat16))
+
+
+@triton.jit
+def flash_attention_tma(out, q, k, v, scale, length, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr,
+                        BLOCK_N: tl.constexpr):
+    """Attention forward by tensor descriptors of [heads * length, HEAD_DIM]; length is a multiple of both blocks.
+
+    Grid: (length / BLOCK_M, heads).
+    """
+    first = tl.program_id(1) * length
+    start_m = first + tl.program_id(0) * BLOCK_M
+    q_tile = q.load([start_m, 0])
+    scale_log2 = scale * 1.4426950408889634
+    maximum = tl.full([BLOCK_M], -float("inf"), dtype=tl.float32)
+    total = tl.zeros([BLOCK_M], dtype=tl.float32)
+    accumulator = tl.zeros([BLOCK_M, HEAD_DIM], dtype=tl.float32)
+    for start_n in range(0, length, BLOCK_N):
+        s = tl.dot(q_tile, k.load([first + start_n, 0]).T) * scale_log2
+        new_maximum = tl.maximum(maximum, tl.max(s, 1))
+        p = tl.exp2(s - new_maximum[:, None])
+        keep = tl.exp2(maximum - new_maximum)
+        total = total * keep + tl.sum(p, 1)
+        accumulator = tl.dot(p.to(tl.bfloat16), v.load([first + start_n, 0]), accumulator * keep[:, None])
+        maximum = new_maximum
+    out.store([start_m, 0], (accumulator / total[:, None]).to(tl.bfloat16))
+
+
+@triton.jit
 def flash_attention(out_ptr, q_ptr, k_ptr, v_ptr, scale, length, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr,
                     BLOCK_N: tl.constexpr, CAUSAL: tl.constexpr):
     """Attention forward for q, k, v, out [heads, length, HEAD_DIM]; length is a multiple of BLOCK_M and BLOCK_N.
