@@ -1,5 +1,6 @@
 #include "tests/property/opcode_suite/reference.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace suite {
@@ -67,7 +68,7 @@ double ValueOf(const ByteFormat& format, uint32_t code) {
 
 uint32_t Nearest(const ByteFormat& format, float x) {
   if (std::isnan(x)) return 0x7f;
-  const double magnitude = std::abs(static_cast<double>(x));
+  const double magnitude = std::min(std::abs(static_cast<double>(x)), ValueOf(format, format.largest));
   uint32_t best = 0;
   for (uint32_t code = 1; code <= format.largest; ++code) {
     const double distance = std::abs(ValueOf(format, code) - magnitude);
@@ -79,7 +80,8 @@ uint32_t Nearest(const ByteFormat& format, float x) {
 
 uint32_t HalfOf(const ByteFormat& format, uint32_t byte) {
   const uint32_t sign = (byte & 0x80) << 8, code = byte & 0x7f;
-  if (code > format.largest) return format.mantissa_bits == 3 ? 0x7fff : sign | code << 8;
+  if (code > format.largest)
+    return format.mantissa_bits == 2 && code == 0x7c ? sign | 0x7c00 : 0x7fff;  // NaN
   const double value = ValueOf(format, code);
   if (value == 0) return sign;
   int exponent = 0;
