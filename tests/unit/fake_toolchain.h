@@ -18,7 +18,9 @@ inline Toolchain FakeToolchain() {
     ModuleFunction by_struct;
     by_struct.function = {0, "_Z9by_struct6Params", {{0, 0, 32}}, 32, 16, 0, 0, 0, 0};
     by_struct.required_block = Dim3{64, 2, 1};
-    contents.functions = {scale, by_struct};
+    ModuleFunction by_map;
+    by_map.function = {0, "_Z6by_map9TensorMap", {{0, 0, 128}}, 128, 16, 0, 0, 0, 0};
+    contents.functions = {scale, by_struct, by_map};
     return contents;
   };
   toolchain.decode = [](std::span<const std::byte>, const std::vector<std::string>& names,

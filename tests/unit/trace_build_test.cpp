@@ -122,6 +122,51 @@ check { none: "test" })";
   EXPECT_EQ(At<uint64_t>(p, 16), 0u);
 }
 
+TEST(TraceBuild, TensorMapsAreFields) {
+  const auto text = [](const std::string& map) {
+    return R"(target: "sm_80" define: "rows = 40" module { cuda { file: "x.cu" flag: "-O3" } }
+buffer { name: "b" type: bf16 shape: ["rows", "96"] content { uniform { low: "0" high: "9" } } }
+launch { kernel: "by_map" grid: ["1"] block: ["32"] repeat: "2"
+  parameter { tensor_map { )" +
+           map + R"( } } }
+check { none: "test" })";
+  };
+  const Result<Trace> trace = Build(text(
+      R"(buffer: "b" offset: "32" size: ["96", "rows - 1"] box: ["64", "8"] swizzle: swizzle_128b fill: fill_nan)"));
+  ASSERT_TRUE(trace.ok()) << trace.error().ToString();
+  ASSERT_EQ(trace->tensor_maps.size(), 2u);  // one for each launch
+  const auto resolved = Resolve(*trace, TypicalDevice(), {{"rows", 50}});
+  ASSERT_TRUE(resolved.ok()) << resolved.error().ToString();
+  isa::TensorMap want;
+  want.element = isa::TensorElement::kBF16;
+  want.rank = 2;
+  want.swizzle = isa::TensorSwizzle::k128B;
+  want.fill = isa::TensorFill::kNan;
+  want.address = resolved->buffers[0].address + 32;
+  want.size = {96, 49, 1, 1, 1};
+  want.stride_bytes[1] = 192;
+  want.box = {64, 8, 1, 1, 1};
+  for (const ResolvedLaunch& launch : resolved->launches) {
+    ASSERT_EQ(launch.parameters.size(), isa::kTensorMapBytes);
+    EXPECT_EQ(isa::DecodeTensorMap(std::span<const std::byte, 128>(launch.parameters.data(), 128)), want);
+  }
+
+  const auto fault = [&](const std::string& map) {
+    const Result<Trace> built = Build(text(map));
+    if (!built.ok()) return built.error().message;
+    const auto bad = Resolve(*built, TypicalDevice());
+    return bad.ok() ? std::string("none") : bad.error().message;
+  };
+  EXPECT_EQ(fault(R"(buffer: "c" size: ["8"] box: ["8"])"), "there is no buffer 'c'");
+  EXPECT_EQ(fault(R"(buffer: "b" size: ["8", "8"] box: ["8"])"), "box has 1 entries for 2 dimensions");
+  EXPECT_EQ(fault(R"(buffer: "b" element: "f17" size: ["8"] box: ["8"])"), "there is no element type 'f17'");
+  EXPECT_EQ(fault(R"(buffer: "b" size: ["8"] box: ["4"])"),
+            "rows of the box have 8 bytes, no multiple of 16");
+  EXPECT_EQ(fault(R"(buffer: "b" size: ["96", "9"] box: ["96", "8"] swizzle: swizzle_128b)"),
+            "rows of the box have 192 bytes, more than the swizzle's span of 128");
+  EXPECT_EQ(fault(R"(buffer: "b" offset: "8" size: ["96"] box: ["64"])").find("address 0x"), 0u);
+}
+
 TEST(TraceBuild, RepeatsStreamsAndEdges) {
   const Result<Trace> trace = Build(
       Replaced("  kernel: \"scale\"\n", "  kernel: \"scale\" name: \"a\" stream: 3 repeat: \"2 + 1\"\n") +
@@ -149,8 +194,8 @@ TEST(TraceBuild, MistakesHaveAPlace) {
   EXPECT_THAT(ErrorWith("kernel: \"scale\"", "kernel: \"scael\""),
               AllOf(StartsWith("dir/d.launch.textproto:9:3:"), HasSubstr("no kernel 'scael'"),
                     HasSubstr("_Z5scalePfS_fi")));
-  EXPECT_THAT(ErrorWith("kernel: \"scale\"", "kernel: \"_Z\""), HasSubstr("part of 2 kernels' names"));
-  EXPECT_THAT(ErrorWith("  kernel: \"scale\"\n", ""), HasSubstr("the module has 2 kernels"));
+  EXPECT_THAT(ErrorWith("kernel: \"scale\"", "kernel: \"_Z\""), HasSubstr("part of 3 kernels' names"));
+  EXPECT_THAT(ErrorWith("  kernel: \"scale\"\n", ""), HasSubstr("the module has 3 kernels"));
   EXPECT_THAT(ErrorWith("buffer: \"y\" }\n  parameter", "buffer: \"z\" }\n  parameter"),
               HasSubstr("no buffer 'z'"));
   EXPECT_THAT(ErrorWith("  parameter { name: \"n\" int: \"n - 4\" }\n", ""),

@@ -20,6 +20,8 @@ struct Outcome {
   replay::Verification verification;
   std::vector<size_t> skeleton_differs;  // launches
   bool skeleton_compared = false;
+  std::vector<uint32_t> races;  // of the runs with delayed effects: those that fail the check
+  uint32_t race_runs = 0;
 };
 
 // JSON has no infinities.
@@ -49,6 +51,7 @@ ordered_json ToJson(const Outcome& outcome) {
       {"trace", outcome.path},      {"verified", outcome.verification.verified()},
       {"no_check", check.none},     {"warp_instructions", outcome.verification.warp_instructions},
       {"comparisons", comparisons}, {"issues", issues}};
+  if (outcome.race_runs != 0) json["races"] = outcome.races;
   if (outcome.skeleton_compared) json["skeleton_differs"] = outcome.skeleton_differs;
   return json;
 }
@@ -90,10 +93,14 @@ Result<trace::Symbols> ParseDefines(const po::variables_map& values) {
 }
 
 Result<Outcome> VerifyOne(const std::string& path, const config::Gpu& gpu, const trace::Symbols& defines,
-                          bool skeleton) {
+                          bool skeleton, uint32_t race_runs) {
   HEDDLE_ASSIGN_OR_RETURN(const trace::Trace trace, trace::ReadTrace(path));
   HEDDLE_ASSIGN_OR_RETURN(replay::Verification verification, replay::Verify(trace, gpu, defines));
-  Outcome outcome{path, std::move(verification), {}, skeleton};
+  Outcome outcome{path, std::move(verification), {}, skeleton, {}, race_runs};
+  for (uint32_t seed = 1; seed <= race_runs; ++seed) {
+    HEDDLE_ASSIGN_OR_RETURN(const replay::Verification delayed, replay::Verify(trace, gpu, defines, seed));
+    if (!delayed.check.passed() && delayed.check.none.empty()) outcome.races.push_back(seed);
+  }
   if (!skeleton) return outcome;
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<uint64_t> hashes,
                           replay::SkeletonStreamHashes(trace, gpu, defines));
@@ -116,6 +123,9 @@ po::options_description VerifyOptions() {
                         "a trace that states why it has no check does not fail");
   options.add_options()("skeleton", po::bool_switch(),
                         "also: skeleton mode must give the same instructions and addresses");
+  options.add_options()(
+      "races", po::value<uint32_t>()->value_name("N")->default_value(0),
+      "also: N runs whose asynchronous copies take effect at random moments must pass the check");
   options.add_options()("json", po::bool_switch(), "print JSON");
   return options;
 }
@@ -131,7 +141,8 @@ ExitCode RunVerify(const po::variables_map& values, Arguments traces) {
   std::vector<Outcome> outcomes;
   bool good = true;
   for (const std::string& path : traces) {
-    Result<Outcome> outcome = VerifyOne(path, *gpu, *defines, values["skeleton"].as<bool>());
+    Result<Outcome> outcome =
+        VerifyOne(path, *gpu, *defines, values["skeleton"].as<bool>(), values["races"].as<uint32_t>());
     if (!outcome.ok()) return Report(outcome.error());
     const trace::CheckReport& check = outcome->verification.check;
     if (!check.none.empty()) fmt::print(stderr, "{}: not verified: {}\n", path, check.none);
@@ -139,7 +150,12 @@ ExitCode RunVerify(const po::variables_map& values, Arguments traces) {
       fmt::print(stderr, "{}: {} ({} times): {}\n", path, issue.kind, issue.count, issue.detail);
     for (const size_t launch : outcome->skeleton_differs)
       fmt::print(stderr, "{}: launch {}: skeleton mode gives another stream than full mode\n", path, launch);
-    good &= outcome->skeleton_differs.empty();
+    for (const uint32_t seed : outcome->races)
+      fmt::print(
+          stderr,
+          "{}: with asynchronous copies delayed (run {}) the output is wrong: the kernel lacks a wait\n",
+          path, seed);
+    good &= outcome->skeleton_differs.empty() && outcome->races.empty();
     good &= check.passed() || (!check.none.empty() && values["allow-unchecked"].as<bool>());
     outcomes.push_back(std::move(*outcome));
   }

@@ -17,8 +17,10 @@ Result<std::unique_ptr<Replay>> Open(const trace::Trace& trace, const config::Gp
   return Replay::Open(trace, gpu, options);
 }
 
-Result<emulator::RunSummary> Run(emulator::EmulatedLaunch& launch, const config::Gpu& gpu) {
+Result<emulator::RunSummary> Run(emulator::EmulatedLaunch& launch, const config::Gpu& gpu,
+                                 uint64_t delay_seed = 0) {
   emulator::RunnerOptions runner;
+  runner.delay_seed = delay_seed;
   runner.sms = gpu.sm.count;
   runner.hash_stream = true;
   return emulator::RunFunctionally(launch, runner);
@@ -26,8 +28,8 @@ Result<emulator::RunSummary> Run(emulator::EmulatedLaunch& launch, const config:
 
 }  // namespace
 
-Result<Verification> Verify(const trace::Trace& trace, const config::Gpu& gpu,
-                            const trace::Symbols& defines) {
+Result<Verification> Verify(const trace::Trace& trace, const config::Gpu& gpu, const trace::Symbols& defines,
+                            uint64_t delay_seed) {
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<Replay> replay, Open(trace, gpu, defines, Mode::kFull));
   Verification out;
   for (uint32_t i = 0; i < replay->launch_count(); ++i) {
@@ -36,7 +38,7 @@ Result<Verification> Verify(const trace::Trace& trace, const config::Gpu& gpu,
       return out;
     }
     HEDDLE_ASSIGN_OR_RETURN(emulator::EmulatedLaunch * launch, replay->PrepareEmulated(i));
-    HEDDLE_ASSIGN_OR_RETURN(const emulator::RunSummary summary, Run(*launch, gpu));
+    HEDDLE_ASSIGN_OR_RETURN(const emulator::RunSummary summary, Run(*launch, gpu, delay_seed));
     out.warp_instructions += summary.warp_instructions;
     out.stream_hashes.push_back(summary.stream_hash);
     for (isa::StreamIssue& issue : launch->Issues()) out.issues.push_back(std::move(issue));

@@ -23,8 +23,11 @@ struct Verification {
   bool verified() const { return check.passed(); }
 };
 
-// Errors: what Replay::Open and RunCheck refuse, a deadlock, an instruction that cannot be executed.
-Result<Verification> Verify(const trace::Trace& trace, const config::Gpu& gpu, const trace::Symbols& defines);
+// `delay_seed` not 0: asynchronous effects take place at random moments (emulator::RunnerOptions), so that a kernel that
+// lacks a wait fails its check. Errors: what Replay::Open and RunCheck refuse, a deadlock, an instruction that cannot be
+// executed.
+Result<Verification> Verify(const trace::Trace& trace, const config::Gpu& gpu, const trace::Symbols& defines,
+                            uint64_t delay_seed = 0);
 
 // By launch, in skeleton mode. Errors as above.
 Result<std::vector<uint64_t>> SkeletonStreamHashes(const trace::Trace& trace, const config::Gpu& gpu,
