@@ -18,4 +18,11 @@ Cycle WindowLength(const config::Gpu& gpu, double fraction) {
   return std::max<Cycle>(1, static_cast<Cycle>(std::floor(cycles)));
 }
 
+Cycle ClusterWindowLength(const config::Gpu& gpu, double fraction) {
+  const Cycle whole = WindowLength(gpu, fraction);
+  if (!gpu.cluster_network) return whole;
+  const double cycles = static_cast<double>(gpu.cluster_network->latency_cycles) * fraction;
+  return std::max<Cycle>(1, std::min(whole, static_cast<Cycle>(std::floor(cycles))));
+}
+
 }  // namespace heddle::engine

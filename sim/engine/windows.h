@@ -13,6 +13,9 @@ namespace heddle::engine {
 // The shortest time between MemoryRequest::cycle and MemoryRequest::reply_cycle on this machine, in cycles.
 Cycle ShortestReply(const config::Gpu& gpu);
 
+// The longest window while a launch with clusters runs: its CTAs reach each other over the cluster network, one way.
+Cycle ClusterWindowLength(const config::Gpu& gpu, double fraction = 1.0);
+
 // ShortestReply, shortened by `fraction` (0 < fraction <= 1) for the test that results do not depend on it;
 // at least 1.
 Cycle WindowLength(const config::Gpu& gpu, double fraction = 1.0);

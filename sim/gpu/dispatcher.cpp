@@ -28,15 +28,20 @@ std::vector<uint32_t> PlacementOrder(const interconnect::Crossbar& crossbar) {
   return order;
 }
 
-Dispatcher::Dispatcher(const config::Gpu& gpu, std::vector<uint32_t> placement_order, Cycle hearing_cycles,
-                       Hooks hooks)
+Dispatcher::Dispatcher(const config::Gpu& gpu, std::vector<uint32_t> placement_order,
+                       std::vector<uint32_t> gpc_of_sm, Cycle hearing_cycles, Hooks hooks)
     : hooks_(std::move(hooks)),
       hearing_cycles_(hearing_cycles),
       launch_latency_(gpu.launch.cta_launch_latency_cycles),
       interval_(static_cast<uint64_t>(std::llround(gpu.launch.cta_dispatch_interval_cycles * kCycleScale))),
       order_(std::move(placement_order)),
       warps_(order_.size()),
-      starting_on_(order_.size()) {}
+      starting_on_(order_.size()) {
+  for (const uint32_t sm : order_) {
+    if (order_in_gpc_.size() <= gpc_of_sm[sm]) order_in_gpc_.resize(gpc_of_sm[sm] + 1);
+    order_in_gpc_[gpc_of_sm[sm]].push_back(sm);
+  }
+}
 
 void Dispatcher::Add(uint32_t launch, const isa::LaunchShape& shape, uint32_t max_per_sm, Cycle at) {
   Launch& added = launches_.emplace_back();
@@ -46,6 +51,8 @@ void Dispatcher::Add(uint32_t launch, const isa::LaunchShape& shape, uint32_t ma
   added.warps = shape.WarpsPerCta();
   added.max_per_sm = max_per_sm;
   added.from = at;
+  added.cluster = {std::max(1u, shape.cluster.x), std::max(1u, shape.cluster.y), std::max(1u, shape.cluster.z)};
+  added.cluster_ctas = static_cast<uint32_t>(added.cluster.Count());
   added.resident.resize(order_.size());
 }
 
@@ -107,14 +114,75 @@ uint32_t Dispatcher::ChooseSm(const Launch& launch) const {
   return best;
 }
 
-void Dispatcher::Place(Launch* launch, uint32_t sm, Cycle at) {
-  const uint64_t index = launch->next++;
-  const uint64_t row = index / launch->grid.x;
-  const Dim3 cta{static_cast<uint32_t>(index % launch->grid.x), static_cast<uint32_t>(row % launch->grid.y),
-                 static_cast<uint32_t>(row / launch->grid.y)};
+Dim3 Dispatcher::Launch::At(uint64_t index) const {
+  const uint64_t number = index / cluster_ctas;
+  const auto rank = static_cast<uint32_t>(index % cluster_ctas);
+  const Dim3 clusters{grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z};
+  const uint64_t row = number / clusters.x;
+  return {static_cast<uint32_t>(number % clusters.x) * cluster.x + rank % cluster.x,
+          static_cast<uint32_t>(row % clusters.y) * cluster.y + rank / cluster.x % cluster.y,
+          static_cast<uint32_t>(row / clusters.y) * cluster.z + rank / cluster.x / cluster.y};
+}
+
+// How many of `most` CTAs the GPC takes, one after the other to the SM with the fewest warps; lists their SMs.
+uint32_t Dispatcher::FitInGpc(Launch* launch, uint32_t gpc, uint32_t most, std::vector<uint32_t>* sms) {
+  sms->clear();
+  while (sms->size() < most) {
+    uint32_t best = kNone;
+    for (const uint32_t sm : order_in_gpc_[gpc]) {
+      if (best != kNone && warps_[sm] >= warps_[best]) continue;
+      if (HasRoom(*launch, sm)) best = sm;
+    }
+    if (best == kNone) break;
+    sms->push_back(best);
+    ++launch->resident[best];
+    ++starting_on_[best];
+    warps_[best] += launch->warps;
+  }
+  for (const uint32_t sm : *sms) {  // so far a question only
+    --launch->resident[sm];
+    --starting_on_[sm];
+    warps_[sm] -= launch->warps;
+  }
+  return static_cast<uint32_t>(sms->size());
+}
+
+bool Dispatcher::ChooseForCluster(Launch* launch, std::vector<uint32_t>* sms) {
+  uint32_t best = kNone;
+  uint32_t most = 0;
+  for (uint32_t gpc = 0; gpc < order_in_gpc_.size(); ++gpc) {
+    const auto ctas = static_cast<uint32_t>(order_in_gpc_[gpc].size()) * launch->max_per_sm;
+    const uint32_t clusters = FitInGpc(launch, gpc, ctas, sms) / launch->cluster_ctas;
+    if (clusters > most) most = clusters, best = gpc;
+  }
+  if (best == kNone) return false;
+  FitInGpc(launch, best, launch->cluster_ctas, sms);
+  return true;
+}
+
+bool Dispatcher::TryPlace(Launch* launch, Cycle at) {
+  const auto take_slot = [&] { next_slot_ = std::max(next_slot_, at * kCycleScale) + interval_; };
+  if (launch->cluster_ctas == 1) {
+    const uint32_t sm = ChooseSm(*launch);
+    if (sm == kNone) return false;
+    Place(launch, sm, at + launch_latency_);
+    take_slot();
+    return true;
+  }
+  if (!ChooseForCluster(launch, &chosen_)) return false;
+  // A slot for each CTA, and a common start.
+  for (uint32_t i = 0; i + 1 < launch->cluster_ctas; ++i) take_slot();
+  const Cycle start = std::max(at, next_slot_ / kCycleScale) + launch_latency_;
+  take_slot();
+  for (const uint32_t sm : chosen_) Place(launch, sm, start);
+  return true;
+}
+
+void Dispatcher::Place(Launch* launch, uint32_t sm, Cycle start) {
+  const Dim3 cta = launch->At(launch->next++);
   ++launch->resident[sm];
   warps_[sm] += launch->warps;
-  starting_.push_back({at + launch_latency_, sm, launch->id, cta});
+  starting_.push_back({start, sm, launch->id, cta});
   ++starting_on_[sm];
 }
 
@@ -127,11 +195,9 @@ void Dispatcher::Run(Cycle begin, Cycle end) {
       at = EarliestFrom(at);
     } else if (head->id == blocked_) {
       at = std::min(ended_.empty() ? kNever : ended_.front().heard, EarliestFrom(at));
-    } else if (const uint32_t sm = ChooseSm(*head); sm == kNone) {
+    } else if (!TryPlace(Find(head->id), at)) {
       blocked_ = head->id;
     } else {
-      Place(Find(head->id), sm, at);
-      next_slot_ = std::max(next_slot_, at * kCycleScale) + interval_;
       at = next_slot_ / kCycleScale;
     }
   }

@@ -2,7 +2,8 @@
 //
 // CTAs go out in the order of blockIdx (x first). A CTA goes to the SM with the fewest resident warps; of
 // equals, breadth first: one SM of each TPC before the second, GPCs in turn. Launches that run together go
-// one after the other, in the order in which they became ready. The dispatcher hears of a finished CTA
+// one after the other, in the order in which they became ready. The CTAs of a cluster go out together, to SMs of one GPC:
+// the one that has room for most such clusters, of equals the first. The dispatcher hears of a finished CTA
 // `hearing_cycles` after its end, which is the length of a whole window: so what it does depends neither on
 // the window nor on threads.
 #pragma once
@@ -30,8 +31,9 @@ class Dispatcher {
     std::function<void(uint32_t sm, uint32_t launch, Dim3 cta, Cycle at)> start;
   };
 
-  Dispatcher(const config::Gpu& gpu, std::vector<uint32_t> placement_order, Cycle hearing_cycles,
-             Hooks hooks);
+  // `gpc_of_sm`: by SM.
+  Dispatcher(const config::Gpu& gpu, std::vector<uint32_t> placement_order, std::vector<uint32_t> gpc_of_sm,
+             Cycle hearing_cycles, Hooks hooks);
 
   // `launch`: the caller's number. CTAs go out from `at` on. `max_per_sm` of them fit an empty SM.
   void Add(uint32_t launch, const isa::LaunchShape& shape, uint32_t max_per_sm, Cycle at);
@@ -56,7 +58,10 @@ class Dispatcher {
     uint32_t warps = 0;
     uint32_t max_per_sm = 0;
     Cycle from = 0;
+    Dim3 cluster;                    // CTAs
+    uint32_t cluster_ctas = 1;
     std::vector<uint32_t> resident;  // CTAs by SM, those that ended unheard included
+    Dim3 At(uint64_t index) const;   // the CTA that goes out as number `index`: cluster by cluster, in a cluster by rank
   };
   struct Ended {
     Cycle heard = 0;
@@ -79,8 +84,11 @@ class Dispatcher {
   const Launch* HeadAt(Cycle at) const;  // the first in the queue that may go out at `at`
   Cycle EarliestFrom(Cycle after) const;
   void Hear(Cycle until);
+  bool TryPlace(Launch* launch, Cycle at);  // the next CTA or cluster
   uint32_t ChooseSm(const Launch& launch) const;  // or kNone
-  void Place(Launch* launch, uint32_t sm, Cycle at);
+  bool ChooseForCluster(Launch* launch, std::vector<uint32_t>* sms);
+  uint32_t FitInGpc(Launch* launch, uint32_t gpc, uint32_t most, std::vector<uint32_t>* sms);
+  void Place(Launch* launch, uint32_t sm, Cycle start);
 
   static constexpr uint32_t kNone = ~0U;
   static constexpr uint64_t kCycleScale = 256;  // dispatch slots in 1/256 cycles
@@ -92,6 +100,8 @@ class Dispatcher {
   uint64_t next_slot_ = 0;    // scaled
   uint32_t blocked_ = kNone;  // a launch that found no SM, and no CTA's end has been heard since
   std::vector<uint32_t> order_;
+  std::vector<std::vector<uint32_t>> order_in_gpc_;
+  std::vector<uint32_t> chosen_;  // scratch
   std::vector<uint32_t> warps_;        // resident, by SM
   std::vector<Launch> launches_;       // in order
   std::deque<Starting> starting_;      // dispatched, not yet on their SM; in order

@@ -11,6 +11,7 @@
 #include "sim/engine/wait_graph.h"
 #include "sim/engine/windows.h"
 #include "sim/engine/workers.h"
+#include "sim/gpu/cluster_traffic.h"
 #include "sim/gpu/dispatcher.h"
 #include "sim/gpu/launch_graph.h"
 #include "sim/gpu/memory_system.h"
@@ -24,6 +25,12 @@ namespace {
 constexpr Cycle kNever = ~Cycle{0};
 constexpr uint32_t kChunksPerThread = 8;
 constexpr uint32_t kWindowsPerProgress = 256;
+
+std::vector<uint32_t> GpcsOf(const interconnect::Crossbar& crossbar) {
+  std::vector<uint32_t> gpcs;
+  for (uint32_t sm = 0; sm < crossbar.sm_count(); ++sm) gpcs.push_back(crossbar.GpcOf(sm));
+  return gpcs;
+}
 
 std::string PathOf(const sm::WarpWait& wait, uint32_t sm) {
   return fmt::format("gpu[0].sm[{}].cta[{},{},{}].warp[{}]", sm, wait.cta.x, wait.cta.y, wait.cta.z,
@@ -44,6 +51,10 @@ struct Gpu::State {
   void End(RunningLaunch* launch, Cycle at, Cycle charge_until);
   Cycle EndOf(const RunningLaunch& launch) const;       // of the kernel
   Cycle HeardEndOf(const RunningLaunch& launch) const;  // when what follows may start
+  void StartCta(uint32_t sm, uint32_t launch, Dim3 cta, Cycle at);
+  Cycle WindowNow() const;
+  void Trigger(RunningLaunch* launch);
+  bool FailWaits();
   void RunSms(Cycle begin, Cycle end);
   void PublishStores();
   void ServeMemory(Cycle begin, Cycle end);
@@ -65,11 +76,13 @@ struct Gpu::State {
     Cycle cycle;
     uint32_t sm;
     sm::LaunchHandle handle;
+    bool triggered;
   };
 
   config::Gpu description;
   RunOptions options;
   Cycle window;
+  Cycle cluster_window;  // while launches with clusters are left
   Cycle hearing;  // the whole window: results do not depend on window_fraction
   engine::Workers workers;
   MemorySystem memory;
@@ -77,6 +90,9 @@ struct Gpu::State {
   std::vector<Cycle> next;                       // by SM: its next event
   std::vector<std::vector<uint32_t>> launch_of;  // by SM, then handle: index of the launch
   Dispatcher dispatcher;
+  std::unique_ptr<ClusterTraffic> clusters;  // of machines that have them
+  uint32_t clusters_left = 0;  // launches with clusters that have not ended
+  uint32_t failed_waits = 0;   // rounds in a row
   uint32_t chunks;
   Cycle now = 0;
   bool broken = false;
@@ -103,33 +119,46 @@ Gpu::State::State(const config::Gpu& gpu, RunOptions run_options)
     : description(gpu),
       options(std::move(run_options)),
       window(engine::WindowLength(gpu, options.window_fraction)),
+      cluster_window(engine::ClusterWindowLength(gpu, options.window_fraction)),
       hearing(engine::WindowLength(gpu)),
       workers(std::max(1U, options.threads), options.shuffle_seed),
       memory(gpu, options.placement_seed),
       next(gpu.sm.count, kNever),
       launch_of(gpu.sm.count),
-      dispatcher(gpu, PlacementOrder(memory.crossbar()), hearing,
+      dispatcher(gpu, PlacementOrder(memory.crossbar()), GpcsOf(memory.crossbar()), hearing,
                  {[this](uint32_t sm, uint32_t launch) {
                     return sms[sm].CanHost(launches[launch].program->shape());
                   },
-                  [this](uint32_t sm, uint32_t launch, Dim3 cta, Cycle at) {
-                    RunningLaunch& run = Running(launch);
-                    const bool is_new = !run.on_sm[sm].open;
-                    const sm::LaunchHandle handle = run.Open(&sms[sm], at).handle;
-                    if (is_new) {
-                      if (launch_of[sm].size() <= handle) launch_of[sm].resize(handle + 1);
-                      launch_of[sm][handle] = launch;
-                      memory.CountAs(sm, handle, run.statistics);
-                    }
-                    sms[sm].StartCta(handle, cta, at);
-                    next[sm] = std::min(next[sm], at);
-                  }}),
+                  [this](uint32_t sm, uint32_t launch, Dim3 cta, Cycle at) { StartCta(sm, launch, cta, at); }}),
       chunks(options.threads <= 1 ? 1 : std::min(gpu.sm.count, kChunksPerThread * options.threads)) {
   for (uint32_t id = 0; id < gpu.sm.count; ++id) {
     sms.emplace_back(description, id);
     outboxes.push_back(nullptr);
   }
+  if (gpu.cluster_network) clusters = std::make_unique<ClusterTraffic>(gpu);
 }
+
+void Gpu::State::StartCta(uint32_t sm, uint32_t launch, Dim3 cta, Cycle at) {
+  RunningLaunch& run = Running(launch);
+  const bool is_new = !run.on_sm[sm].open;
+  const sm::LaunchHandle handle = run.Open(&sms[sm], at).handle;
+  if (is_new) {
+    if (launch_of[sm].size() <= handle) launch_of[sm].resize(handle + 1);
+    launch_of[sm][handle] = launch;
+    memory.CountAs(sm, handle, run.statistics);
+    if (run.grid_ready != 0) sms[sm].SetGridReady(handle, run.grid_ready);
+  }
+  const isa::LaunchShape& shape = launches[launch].program->shape();
+  if (shape.IsCluster()) {
+    const uint32_t rank = shape.ClusterRank(cta);
+    sms[sm].StartCta(handle, cta, at, clusters->Join(rank, static_cast<uint32_t>(shape.cluster.Count())), rank);
+  } else {
+    sms[sm].StartCta(handle, cta, at);
+  }
+  next[sm] = std::min(next[sm], at);
+}
+
+Cycle Gpu::State::WindowNow() const { return clusters_left > 0 ? cluster_window : window; }
 
 RunningLaunch& Gpu::State::Running(uint32_t launch) {
   const auto it =
@@ -152,18 +181,23 @@ Result<std::vector<stats::LaunchStats>> Gpu::State::Run(std::span<const LaunchRe
   ended.assign(requests.size(), false);
   ended_count = 0;
   ctas_total = ctas_done = ctas_reported = 0;
-  for (const LaunchRequest& request : requests) ctas_total += request.program->shape().grid.Count();
+  clusters_left = 0;
+  for (const LaunchRequest& request : requests) {
+    ctas_total += request.program->shape().grid.Count();
+    clusters_left += request.program->shape().IsCluster();
+  }
   starts.clear();
   for (uint32_t launch : graph->Roots()) starts.push_back({now, launch});
 
   while (!running.empty() || (!starts.empty() && !Stopping())) {
     const Cycle event = NextEvent();
     if (event == kNever) {
+      if (FailWaits()) continue;
       broken = true;
       return Deadlock();
     }
     const Cycle begin = std::max(now, event);
-    const Cycle end = begin + window;
+    const Cycle end = begin + WindowNow();
     EndDue(begin, end);
     StartDue(end);
     dispatcher.Run(begin, end);
@@ -216,6 +250,7 @@ void Gpu::State::Start(uint32_t launch, Cycle at) {
   running.push_back(
       std::make_unique<RunningLaunch>(description, request, launch, statistics, chunks, options.per_pc));
   running.back()->start = at;
+  if (!graph->WaitsFor(launch).empty()) running.back()->grid_ready = kNever;  // started by a trigger
   const Cycle overhead = options.launch_overhead ? description.launch.overhead_cycles : 0;
   const isa::LaunchShape& shape = request.program->shape();
   dispatcher.Add(launch, shape, sm::MaxResidentCtas(description, shape), at + overhead);
@@ -224,7 +259,11 @@ void Gpu::State::Start(uint32_t launch, Cycle at) {
 void Gpu::State::ApplyCachePolicy() {
   // L1 never outlives a kernel that nothing overlaps.
   const bool warm = options.cache_policy == CachePolicy::kWarm;
-  for (sm::Sm& sm : sms) sm.InvalidateCaches(!warm);
+  for (sm::Sm& sm : sms) {
+    sm.InvalidateCaches(!warm);
+    sm.ForgetMessages();
+  }
+  if (clusters) clusters->Forget();
   if (warm) return;
   memory.InvalidateCaches();
   if (options.cache_policy == CachePolicy::kFlush) memory.FillWithForeignLines();
@@ -265,7 +304,37 @@ void Gpu::State::End(RunningLaunch* launch, Cycle at, Cycle charge_until) {
   dispatcher.Remove(launch->index);
   ended[launch->index] = true;
   ++ended_count;
+  clusters_left -= launches[launch->index].program->shape().IsCluster();
   for (uint32_t after : graph->Release(launch->index)) starts.push_back({at, after});
+  for (const auto& other : running) {
+    if (other->grid_ready != kNever || !graph->WaitsFor(other->index).empty()) continue;
+    other->grid_ready = at;
+    for (uint32_t sm = 0; sm < sms.size(); ++sm) {
+      if (!other->on_sm[sm].open) continue;
+      sms[sm].SetGridReady(other->on_sm[sm].handle, at);
+      next[sm] = std::min(next[sm], sms[sm].NextEventCycle());
+    }
+  }
+}
+
+// All CTAs have triggered or ended: what follows in the stream may start when that has been heard.
+void Gpu::State::Trigger(RunningLaunch* launch) {
+  if (launch->trigger_heard || launch->triggered < launch->ctas || launch->AllFinished()) return;
+  launch->trigger_heard = true;
+  for (uint32_t after : graph->Trigger(launch->index)) starts.push_back({launch->last_trigger + hearing, after});
+}
+
+// Nothing can happen any more but that suspended waits time out. A few rounds: a kernel that only polls again hangs.
+bool Gpu::State::FailWaits() {
+  constexpr uint32_t kRounds = 4;
+  if (++failed_waits > kRounds) return false;
+  bool any = false;
+  for (uint32_t sm = 0; sm < sms.size(); ++sm) {
+    if (!sms[sm].FailWaits(now)) continue;
+    next[sm] = sms[sm].NextEventCycle();
+    any = true;
+  }
+  return any;
 }
 
 void Gpu::State::RunSms(Cycle begin, Cycle end) {
@@ -294,6 +363,8 @@ void Gpu::State::PublishStores() {
 void Gpu::State::ServeMemory(Cycle begin, Cycle end) {
   for (uint32_t sm = 0; sm < sms.size(); ++sm) outboxes[sm] = &sms[sm].outbox();
   memory.Serve(outboxes, begin, end, &workers);
+  if (clusters)
+    clusters->Carry(&sms, &memory, end, [&](uint32_t sm, Cycle at) { next[sm] = std::min(next[sm], at); });
   for (const auto& launch : running)
     launch->last_acknowledged =
         std::max(launch->last_acknowledged, memory.LastAcknowledgement(launch->statistics));
@@ -309,8 +380,15 @@ void Gpu::State::ServeMemory(Cycle begin, Cycle end) {
 void Gpu::State::CollectFinished() {
   finishes.clear();
   for (uint32_t sm = 0; sm < sms.size(); ++sm) {
-    for (const sm::FinishedCta& cta : sms[sm].finished()) finishes.push_back({cta.cycle, sm, cta.launch});
+    for (const sm::FinishedCta& cta : sms[sm].finished())
+      finishes.push_back({cta.cycle, sm, cta.launch, cta.triggered});
     sms[sm].finished().clear();
+    for (const sm::TriggeredCta& cta : sms[sm].triggered()) {
+      RunningLaunch& launch = Running(launch_of[sm][cta.launch]);
+      ++launch.triggered;
+      launch.last_trigger = std::max(launch.last_trigger, cta.cycle);
+    }
+    sms[sm].triggered().clear();
   }
   std::stable_sort(finishes.begin(), finishes.end(),
                    [](const Finish& a, const Finish& b) { return a.cycle < b.cycle; });
@@ -319,9 +397,15 @@ void Gpu::State::CollectFinished() {
     RunningLaunch& launch = Running(index);
     ++launch.finished;
     ++ctas_done;
+    failed_waits = 0;
     launch.last_finish = std::max(launch.last_finish, finish.cycle);
+    if (!finish.triggered) {
+      ++launch.triggered;
+      launch.last_trigger = std::max(launch.last_trigger, finish.cycle);
+    }
     dispatcher.Finished(finish.sm, index, finish.cycle);
   }
+  for (const auto& launch : running) Trigger(launch.get());
 }
 
 void Gpu::State::Report(bool always) {

@@ -6,12 +6,19 @@
 #include <boost/graph/topological_sort.hpp>
 #include <map>
 
+#include "sim/isa/warp_stream.h"
+
 namespace heddle::gpu {
+namespace {
+constexpr uint32_t kNone = ~0U;
+}  // namespace
 
 struct LaunchGraph::Graph {
   boost::adjacency_list<boost::setS, boost::vecS, boost::bidirectionalS> edges;  // setS: an edge once
   std::vector<uint32_t> waiting_for;                                             // by launch
   std::vector<bool> released;
+  std::vector<uint32_t> programmatic;  // by launch: the one whose trigger starts it early, or kNone
+  std::vector<bool> started;           // by a trigger
 };
 
 LaunchGraph::LaunchGraph() : graph_(std::make_unique<Graph>()) {}
@@ -32,8 +39,11 @@ Result<LaunchGraph> LaunchGraph::Build(std::span<const LaunchRequest> launches) 
       boost::add_edge(before, i, edges);
     }
     const auto [it, is_new] = last_of_stream.try_emplace(launches[i].stream, i);
+    result.graph_->programmatic.push_back(kNone);
     if (!is_new) {
       boost::add_edge(it->second, i, edges);
+      if (launches[i].program != nullptr && launches[i].program->shape().programmatic_start)
+        result.graph_->programmatic.back() = it->second;
       it->second = i;
     }
   }
@@ -46,6 +56,7 @@ Result<LaunchGraph> LaunchGraph::Build(std::span<const LaunchRequest> launches) 
                  "remove a dependence of a launch on a later one of its stream"};
   }
   result.graph_->released.resize(launches.size());
+  result.graph_->started.resize(launches.size());
   for (uint32_t i = 0; i < launches.size(); ++i)
     result.graph_->waiting_for.push_back(static_cast<uint32_t>(boost::in_degree(i, edges)));
   return result;
@@ -58,12 +69,23 @@ std::vector<uint32_t> LaunchGraph::Roots() const {
   return roots;
 }
 
+std::vector<uint32_t> LaunchGraph::Trigger(uint32_t launch) {
+  std::vector<uint32_t> ready;
+  for (auto [it, end] = boost::out_edges(launch, graph_->edges); it != end; ++it) {
+    const auto after = static_cast<uint32_t>(boost::target(*it, graph_->edges));
+    if (graph_->programmatic[after] != launch || graph_->waiting_for[after] != 1 || graph_->started[after]) continue;
+    graph_->started[after] = true;
+    ready.push_back(after);
+  }
+  return ready;
+}
+
 std::vector<uint32_t> LaunchGraph::Release(uint32_t launch) {
   graph_->released[launch] = true;
   std::vector<uint32_t> ready;
   for (auto [it, end] = boost::out_edges(launch, graph_->edges); it != end; ++it) {
     const auto after = boost::target(*it, graph_->edges);
-    if (--graph_->waiting_for[after] == 0) ready.push_back(static_cast<uint32_t>(after));
+    if (--graph_->waiting_for[after] == 0 && !graph_->started[after]) ready.push_back(static_cast<uint32_t>(after));
   }
   return ready;
 }

@@ -21,6 +21,9 @@ class LaunchGraph {
 
   // Launches that nothing holds back, in the order given to Build.
   std::vector<uint32_t> Roots() const;
+  // Every CTA of `launch` has triggered: the launch behind it in its stream, when that has programmatic_start and waits for
+  // nothing else. Release does not name it again.
+  std::vector<uint32_t> Trigger(uint32_t launch);
   // `launch` has ended: those that only waited for it.
   std::vector<uint32_t> Release(uint32_t launch);
   // Launches that `launch` waits for and that have not been released.

@@ -35,6 +35,7 @@ MemorySystem::MemorySystem(const config::Gpu& gpu, uint64_t placement_seed)
       sm_miss_cycles_(gpu.tlb.l1.miss_latency_cycles),
       gpc_miss_cycles_(gpu.tlb.l2.miss_latency_cycles),
       walk_cycles_(gpu.tlb.l3.miss_latency_cycles),
+      multicast_extra_cycles_(gpu.cluster_network ? gpu.cluster_network->multicast_extra_cycles : 0),
       shortest_reply_(engine::ShortestReply(gpu)),
       statistics_(crossbar_.sm_count()) {
   uint32_t first_sm = 0;
@@ -271,9 +272,28 @@ void MemorySystem::ServeGroup(uint32_t number, Cycle begin) {
   }
 }
 
+// One reply for several SMs of the GPC: each port on the way takes the data once.
+void MemorySystem::Multicast(Gpc* gpc, MemoryRequest* request) {
+  memory::BulkContext& context = *request->bulk;
+  std::array<Cycle, memory::kMulticastSms> arrival{};
+  crossbar_.Multicast(context.sm, context.destinations, request->reply_cycle, ReplyBytes(*request), &arrival);
+  request->reply_cycle = 0;
+  for (uint32_t left = context.destinations; left != 0; left &= left - 1) {
+    const auto i = static_cast<size_t>(std::countr_zero(left));
+    const Cycle at = arrival[i] + multicast_extra_cycles_;
+    context.arrival[i] = std::max(context.arrival[i], at);
+    request->reply_cycle = std::max(request->reply_cycle, at);
+  }
+  if (--context.unanswered == 0) gpc->multicasts.push_back(&context);
+}
+
 void MemorySystem::Return(uint32_t g) {
   Gpc& gpc = gpcs_[g];
   for (MemoryRequest* request : gpc.order) {
+    if (request->bulk != nullptr && request->kind == RequestKind::kRead) [[unlikely]] {
+      Multicast(&gpc, request);
+      continue;
+    }
     request->reply_cycle = crossbar_.Reply(request->sm, request->reply_cycle, ReplyBytes(*request));
     HEDDLE_CHECK(request->reply_cycle >= request->cycle + shortest_reply_, "gpu.memory", request->cycle,
                  "a reply before the shortest way");

@@ -43,6 +43,16 @@ class MemorySystem {
   // it.
   Cycle LastAcknowledgement(uint16_t statistics) const;
 
+  // Calls take(context) for every multicast whose last request has been answered since the last call, in an order that
+  // does not depend on threads.
+  template <typename Take>
+  void TakeMulticasts(Take take) {
+    for (Gpc& gpc : gpcs_) {
+      for (memory::BulkContext* context : gpc.multicasts) take(*context);
+      gpc.multicasts.clear();
+    }
+  }
+
   void InvalidateCaches();  // L2 and TLBs; dirty lines are forgotten
   void FillWithForeignLines();
   uint64_t DirtyLines() const;
@@ -77,6 +87,7 @@ class MemorySystem {
     std::vector<PendingTranslation> waiting;
     std::vector<std::vector<memory::SliceRequest>> to_group;
     std::vector<Cycle> acknowledged;  // the last, by number of the sums
+    std::vector<memory::BulkContext*> multicasts;  // answered
   };
   struct Group {
     Group(const config::Gpu& gpu, uint32_t id) : slices(gpu, id) {}
@@ -96,6 +107,7 @@ class MemorySystem {
   void SendRest(Gpc* gpc);
   void ServeGroup(uint32_t group, Cycle begin);
   void Return(uint32_t gpc);
+  void Multicast(Gpc* gpc, memory::MemoryRequest* request);
   uint16_t StatisticsOf(const memory::MemoryRequest& request) const {
     const std::vector<uint16_t>& of_sm = statistics_[request.sm];
     return request.launch < of_sm.size() ? of_sm[request.launch] : uint16_t{0};
@@ -110,6 +122,7 @@ class MemorySystem {
   Cycle sm_miss_cycles_;   // that hits the GPC's
   Cycle gpc_miss_cycles_;  // that hits the GPU's
   Cycle walk_cycles_;
+  Cycle multicast_extra_cycles_;
   Cycle shortest_reply_;
   std::vector<Gpc> gpcs_;
   std::vector<Group> groups_;

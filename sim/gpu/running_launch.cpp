@@ -10,6 +10,27 @@
 
 namespace heddle::gpu {
 
+namespace {
+
+template <typename MakeError>
+Status CheckCluster(const config::Gpu& gpu, const LaunchRequest& request, const MakeError& error) {
+  const isa::LaunchShape& shape = request.program->shape();
+  const Dim3& cluster = shape.cluster;
+  if (!gpu.cluster_network) return error(fmt::format("a launch with clusters, {} has none", gpu.name), "");
+  if (shape.grid.x % cluster.x != 0 || shape.grid.y % cluster.y != 0 || shape.grid.z % cluster.z != 0)
+    return error(fmt::format("the grid {}x{}x{} is no whole number of clusters of {}x{}x{}", shape.grid.x, shape.grid.y,
+                             shape.grid.z, cluster.x, cluster.y, cluster.z),
+                 "");
+  const uint32_t largest_gpc = *std::max_element(gpu.sms_per_gpc.begin(), gpu.sms_per_gpc.end());
+  if (cluster.Count() > gpu.cluster_network->max_cluster_ctas || cluster.Count() > isa::kMaxClusterCtas ||
+      cluster.Count() > uint64_t{largest_gpc} * sm::MaxResidentCtas(gpu, shape))
+    return error(fmt::format("no GPC of {} can host a cluster of {} CTAs", gpu.name, cluster.Count()),
+                 "choose a larger machine or a smaller cluster");
+  return Ok();
+}
+
+}  // namespace
+
 Status CheckLaunch(const config::Gpu& gpu, const LaunchRequest& request, bool allow_foreign_cubins) {
   const auto error = [&](std::string message, std::string next_step) {
     return Error{ExitCode::kTrace, request.name, std::move(message), std::move(next_step)};
@@ -21,14 +42,18 @@ Status CheckLaunch(const config::Gpu& gpu, const LaunchRequest& request, bool al
     return error(fmt::format("the cubin is for sm_{}, {} runs sm_{}", version, gpu.name,
                              fmt::join(gpu.runs_sm_versions, ", sm_")),
                  "build the trace for one of these, or ask for it: --allow-foreign");
-  if (shape.cluster.Count() > 1) return error("thread block clusters are not modelled yet", "");
   if (shape.grid.Count() == 0 || shape.block.Count() == 0) return error("the grid or the block is empty", "");
+  if (!gpu.sm.tma && sm::NeedsHopperUnits(request.program->code()))
+    return error(fmt::format("the kernel needs the bulk-copy unit, mbarriers or matrix instructions of a warpgroup, {} has none",
+                             gpu.name),
+                 "choose a machine of sm_version 90 or later");
   if (sm::MaxResidentCtas(gpu, shape) == 0)
     return error(
         fmt::format(
             "no SM of {} can host a CTA: {} threads, {} registers a thread, {} bytes of shared memory",
             gpu.name, shape.ThreadsPerCta(), shape.registers_per_thread, shape.shared_bytes_per_cta),
         "choose a larger machine or a smaller CTA");
+  if (shape.IsCluster()) return CheckCluster(gpu, request, error);
   return Ok();
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "sim/base/check.h"
 
@@ -98,6 +99,26 @@ void Crossbar::BuildPaths() {
         auto& own = gpcs_[port.gpc].calendars;
         if (std::find(own.begin(), own.end(), calendar) == own.end()) own.push_back(calendar);
       }
+  }
+}
+
+void Crossbar::Multicast(const std::array<uint32_t, 16>& sms, uint32_t destinations, Cycle at, uint32_t bytes,
+                         std::array<Cycle, 16>* arrival) {
+  const SmPort& first = sms_[sms[static_cast<size_t>(std::countr_zero(destinations))]];
+  const Cycle at_gpc = first.down[0]->Reserve(at + first.down_latency, bytes) - 1;
+  std::array<Cycle, 16> at_tpcs{};
+  for (uint32_t left = destinations; left != 0; left &= left - 1) {
+    const auto i = static_cast<size_t>(std::countr_zero(left));
+    const SmPort& port = sms_[sms[i]];
+    HEDDLE_CHECK(port.gpc == first.gpc, "gpu.crossbar", at, "a multicast leaves its GPC");
+    Cycle at_tpc = 0;
+    for (uint32_t before = destinations & ((1u << i) - 1); before != 0 && at_tpc == 0; before &= before - 1) {
+      const auto j = static_cast<size_t>(std::countr_zero(before));
+      if (sms_[sms[j]].tpc == port.tpc) at_tpc = at_tpcs[j];
+    }
+    if (at_tpc == 0) at_tpc = port.down[1]->Reserve(at_gpc, bytes) - 1;
+    at_tpcs[i] = at_tpc;
+    (*arrival)[i] = port.down[2]->Reserve(at_tpc, bytes) - 1;
   }
 }
 

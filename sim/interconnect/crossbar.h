@@ -32,6 +32,10 @@ class Crossbar {
     return Pass(sms_[sm].down, at + sms_[sm].down_latency, bytes);
   }
 
+  // The same for several SMs of one GPC (bit i of `destinations`: sms[i]): its port and those of TPCs take the bytes once.
+  void Multicast(const std::array<uint32_t, 16>& sms, uint32_t destinations, Cycle at, uint32_t bytes,
+                 std::array<Cycle, 16>* arrival);
+
   // No later request of this GPC will ask for a cycle before `cycle`.
   void AdvanceTo(uint32_t gpc, Cycle cycle);
   void Reset();

@@ -3,6 +3,7 @@
 // same record, where the SM reads it at the start of the next window. The outbox is the mailbox: nothing is copied.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -10,6 +11,7 @@
 
 namespace heddle::isa {
 class WarpStream;
+struct BulkOperation;
 }
 
 namespace heddle::memory {
@@ -22,6 +24,21 @@ enum class RequestKind : uint8_t {
   kWrite,        // sectors travel to the slice; the reply is the acknowledgement that fences wait for
   kAtomic,       // performed at the slice; a value comes back
   kReduction,    // performed at the slice; acknowledged
+  kPrefetch,     // as a read, but the sectors stay in L2
+};
+
+inline constexpr uint32_t kMulticastSms = 16;
+
+// What the requests of one bulk operation share where memory must know of it: stores and reductions, whose rows the slice
+// performs, and loads whose data go to several SMs of a GPC, which are read from L2 once and copied where the ways part.
+struct BulkContext {
+  isa::BulkOperation* operation = nullptr;
+  uint16_t destinations = 0;  // loads: bit i: to sm[i]
+  uint32_t unanswered = 0;    // loads: requests without an answer, those not yet sent included
+  std::array<uint32_t, kMulticastSms> sm{};
+  std::array<Cycle, kMulticastSms> arrival{};  // of the last sector so far
+  uint32_t owner_sm = 0;
+  uint32_t owner_work = 0;  // the owner's own
 };
 
 struct MemoryRequest {
@@ -33,10 +50,13 @@ struct MemoryRequest {
   uint32_t sm = 0;
   uint32_t sequence = 0;      // within SM and window
   uint32_t tag = 0;           // the SM's own; the memory system does not look at it
-  // Set when the slice must perform the access functionally: atomics, reductions, strong loads.
+  // Set when the slice must perform the access functionally: atomics, reductions, strong loads, bulk copies to memory.
   isa::WarpStream* stream = nullptr;
   uint32_t token = 0;
   uint32_t lanes = 0;
+  // kWrite, kReduction: a bulk copy, `token` is its row, `lanes` the offset there of payload_bytes bytes. kRead: for
+  // several SMs.
+  BulkContext* bulk = nullptr;
   uint32_t launch = 0;        // LaunchHandle on this SM: whose statistics count the request
 
   Cycle reply_cycle = 0;      // written by the memory system: last sector at the SM, or acknowledgement

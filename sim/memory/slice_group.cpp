@@ -95,7 +95,8 @@ inline Cycle SliceGroup::Fetch(const Location& where, const Way& way, uint8_t se
 
 Cycle SliceGroup::Serve(const SliceRequest& request, stats::Counters* counters) {
   const MemoryRequest& what = *request.request;
-  const bool at_home = what.kind != RequestKind::kRead || what.stream != nullptr;
+  const bool reads = what.kind == RequestKind::kRead || what.kind == RequestKind::kPrefetch;
+  const bool at_home = !reads || what.stream != nullptr;
   if (!at_home) return ReadNear(request, counters);
   // Writes and atomics travel there with their data.
   const Location& where = request.location;
@@ -108,6 +109,7 @@ Cycle SliceGroup::Serve(const SliceRequest& request, stats::Counters* counters) 
   Cycle moved = 0;
   switch (what.kind) {
     case RequestKind::kRead:
+    case RequestKind::kPrefetch:
       moved = ReadHome(request, what.sector_mask, arrival, counters);
       break;
     case RequestKind::kWrite:
@@ -118,7 +120,11 @@ Cycle SliceGroup::Serve(const SliceRequest& request, stats::Counters* counters) 
       moved = AtomicHome(request, arrival, counters) + atomic_latency_;
       break;
   }
-  if (what.stream != nullptr) what.stream->PerformAtSlice(what.token, what.lanes, moved);
+  if (what.bulk != nullptr && what.stream != nullptr) {
+    what.stream->PerformBulkAtSlice(*what.bulk->operation, what.token, what.lanes, what.payload_bytes, moved);
+  } else if (what.stream != nullptr) {
+    what.stream->PerformAtSlice(what.token, what.lanes, moved);
+  }
   if (far && what.kind == RequestKind::kRead) {
     moved = Move(&At(request.partition, where.slice).inbound, moved, Bytes(what.sector_mask));
     counters->lts_fabric_bytes += Bytes(what.sector_mask);

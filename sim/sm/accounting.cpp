@@ -19,8 +19,23 @@ Stall PortStall(IssuePort port) {
       return Stall::k_mio_throttle;
     case IssuePort::kGlobal:
       return Stall::k_lg_throttle;
+    case IssuePort::kTma:
+      return Stall::k_mio_throttle;
+    case IssuePort::kGmma:
+      return Stall::k_gmma;
     default:
       return Stall::k_math_pipe_throttle;
+  }
+}
+
+Stall SpecialStall(TimingClass timing_class) {
+  switch (timing_class) {
+    case TimingClass::kDepbar:
+      return Stall::k_long_scoreboard;
+    case TimingClass::kMatrixWait:
+      return Stall::k_warpgroup_arrive;
+    default:
+      return Stall::k_misc;
   }
 }
 
@@ -38,8 +53,10 @@ void VisitLadder(const Sm::Machine& machine, uint32_t id, const Launch& launch, 
     const auto barrier = static_cast<uint8_t>(std::countr_zero(left));
     if (visit(warp.counters.ZeroAt(barrier), warp.counters.reason[barrier], barrier)) return;
   }
-  if (timing.timing_class == TimingClass::kDepbar)
-    if (visit(machine.DepbarUntil(id, timing), Stall::k_long_scoreboard, timing.depbar_barrier)) return;
+  if (timing.timing_class >= kFirstSpecialWait) {
+    const Stall reason = SpecialStall(timing.timing_class);
+    if (visit(machine.SpecialUntil(id, timing), reason, timing.depbar_barrier)) return;
+  }
   if (launch.timing->scoreboard) {
     const ScoreboardWaits waits = machine.WaitsOf(id);
     if (visit(waits.fixed, Stall::k_wait, isa::kNoBarrier)) return;
@@ -107,6 +124,24 @@ void Sm::Machine::CheckClosed(const Launch& launch, Cycle at) const {
                Path(), at, "slots charged as issued and instructions issued differ");
 }
 
+// Which mbarrier a warp waits for, and what is still on its way to it.
+std::string Sm::Machine::DescribeWait(uint32_t id) const {
+  const AsyncWarp& state = async->warps[id];
+  if (state.wait == AsyncWarp::Wait::kCluster) return "the other CTAs of the cluster";
+  std::string text = fmt::format("mbarrier {:#x}, phase {}", state.mbarrier, state.parity ? 1 : 0);
+  uint32_t copies = 0;
+  for (const BulkWork& work : async->tma.works()) {
+    if (!work.in_use || work.bulk->kind != isa::BulkKind::kLoad || work.cta != warps[id].cta ||
+        work.bulk->mbarrier != state.mbarrier)
+      continue;
+    ++copies;
+    text += fmt::format("; a bulk load of pc {:#06x}: {} of {} requests are unanswered",
+                        work.instruction * isa::kInstructionBytes, work.unanswered, work.requests);
+  }
+  if (copies == 0) text += "; no bulk load is on its way to it";
+  return text;
+}
+
 std::vector<WarpWait> Sm::Machine::DescribeWaits() const {
   std::vector<WarpWait> waits;
   for (uint32_t id = 0; id < warps.size(); ++id) {
@@ -130,7 +165,9 @@ std::vector<WarpWait> Sm::Machine::DescribeWaits() const {
             fmt::format("scoreboard {}: {} answers outstanding", barrier, warp.counters.unanswered[barrier]);
       return false;
     });
-    if (warp.blocked) {
+    if (warp.blocked && async && async->warps[id].wait != AsyncWarp::Wait::kNothing) {
+      wait.detail = DescribeWait(id);
+    } else if (warp.blocked) {
       const BarrierUnit::State& state = cta.barriers.state(warp.barrier_id);
       const uint32_t expected =
           state.expected_threads != 0 ? state.expected_threads : kWarpLanes * cta.live_warps;

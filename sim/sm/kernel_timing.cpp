@@ -37,7 +37,25 @@ TimingClass ClassOf(const Instruction& instruction) {
     case Op::kLDC:
       return TimingClass::kConstant;
     case Op::kBAR:
+    case Op::kUCGABAR_ARV:
+    case Op::kUCGABAR_WAIT:
       return TimingClass::kControl;
+    case Op::kSYNCS:
+    case Op::kARRIVES:
+      return TimingClass::kMbarrier;
+    case Op::kHGMMA:
+    case Op::kQGMMA:
+    case Op::kIGMMA:
+    case Op::kBGMMA:
+      return TimingClass::kMatrixGroup;
+    case Op::kWARPGROUP:
+      return instruction.Has(Mod::kDEPBAR) ? TimingClass::kMatrixWait : TimingClass::kFixed;
+    case Op::kUTMACMDFLUSH:
+      return TimingClass::kBulkGroup;
+    case Op::kUSETMAXREG:
+      return TimingClass::kRegisterPool;
+    case Op::kACQBULK:
+      return TimingClass::kGridWait;
     default:
       break;
   }
@@ -49,6 +67,8 @@ TimingClass ClassOf(const Instruction& instruction) {
       return TimingClass::kVariable;
     case Pipe::kLsu:
       return TimingClass::kMemory;
+    case Pipe::kTma:
+      return TimingClass::kBulk;
     default:
       return TimingClass::kFixed;
   }
@@ -62,7 +82,13 @@ IssuePort PortOf(const Instruction& instruction, TimingClass timing_class) {
   switch (timing_class) {
     case TimingClass::kMioOnly:
     case TimingClass::kConstant:
+    case TimingClass::kMbarrier:
       return IssuePort::kMio;
+    case TimingClass::kMatrixGroup:
+      return IssuePort::kGmma;
+    case TimingClass::kBulk:
+      return IssuePort::kTma;
+    case TimingClass::kBulkGroup:
     case TimingClass::kAsyncCopy:
       return IssuePort::kGlobal;
     case TimingClass::kMemory:
@@ -210,6 +236,15 @@ void SetLatencies(const config::Gpu& gpu, const Instruction& instruction, Instru
   const config::PipeTiming* pipe = PipeTimingOf(gpu.sm.pipes, instruction, timing->port);
   const config::OperationTiming* operation = FindOperation(gpu, instruction.op, instruction);
   if (operation == nullptr) operation = FindOperation(gpu, RelativeOf(instruction.op), instruction);
+  if (timing->port == IssuePort::kGmma) {
+    const TensorTiming tensor = TensorTimingOf(gpu, instruction);
+    const double least = gpu.sm.gmma ? gpu.sm.gmma->min_interval_cycles : 1;
+    timing->interval_quarters = Narrow(std::max(4 * least, std::ceil(4 * tensor.interval_cycles)));
+    timing->result_cycles = Narrow(tensor.latency_cycles - std::min<double>(tensor.latency_cycles, tensor.interval_cycles));
+    timing->constant_offset = Narrow(tensor.shared_bytes);
+    if (tensor.closes_group) timing->flags |= kClosesGroup;
+    return;
+  }
   if (timing->port == IssuePort::kTensor) {
     const TensorTiming tensor = TensorTimingOf(gpu, instruction);
     timing->interval_quarters = Narrow(std::max(1.0, 4 * tensor.interval_cycles));
@@ -293,6 +328,27 @@ void SetDepbar(const Instruction& instruction, InstructionTiming* timing) {
   }
   if (timing->depbar_barrier != isa::kNoBarrier && timing->depbar_count == 0)
     timing->wait_mask = static_cast<uint8_t>(timing->wait_mask | 1u << timing->depbar_barrier);
+}
+
+int64_t ImmediateOf(const Instruction& instruction) {
+  for (int i = 0; i < instruction.operand_count; ++i)
+    if (instruction.operands[static_cast<size_t>(i)].kind == OperandKind::kImmediate)
+      return instruction.operands[static_cast<size_t>(i)].value;
+  return 0;
+}
+
+bool IsHopperUnit(TimingClass timing_class) {
+  switch (timing_class) {
+    case TimingClass::kMbarrier:
+    case TimingClass::kMatrixGroup:
+    case TimingClass::kMatrixWait:
+    case TimingClass::kBulk:
+    case TimingClass::kBulkGroup:
+    case TimingClass::kRegisterPool:
+      return true;
+    default:
+      return false;
+  }
 }
 
 bool WaitsForL1(const Instruction& instruction) {
@@ -384,6 +440,12 @@ InstructionTiming TimingOf(const config::Gpu& gpu, const Instruction& instructio
   SetReads(gpu, instruction, &timing);
   SetConstant(instruction, &timing);
   if (instruction.op == Op::kDEPBAR) SetDepbar(instruction, &timing);
+  if (timing.timing_class == TimingClass::kMatrixWait)
+    timing.depbar_count = static_cast<uint8_t>(ImmediateOf(instruction) & 63);
+  if (timing.timing_class == TimingClass::kRegisterPool) {
+    timing.constant_offset = static_cast<uint16_t>(ImmediateOf(instruction) & 511);
+    if (instruction.Has(Mod::kTRY_ALLOC)) timing.flags |= kAllocates;
+  }
   return timing;
 }
 
@@ -398,10 +460,12 @@ KernelTiming BuildKernelTiming(const config::Gpu& gpu, const isa::KernelCode& co
   for (const Instruction& instruction : code.instructions) {
     timing.instructions.push_back(TimingOf(gpu, instruction));
     const InstructionTiming& last = timing.instructions.back();
-    timing.tensor_ops.push_back(last.port == IssuePort::kTensor ? TensorTimingOf(gpu, instruction).ops : 0);
+    const bool is_matrix = last.port == IssuePort::kTensor || last.port == IssuePort::kGmma;
+    timing.tensor_ops.push_back(is_matrix ? TensorTimingOf(gpu, instruction).ops : 0);
     if (last.depbar_barrier != isa::kNoBarrier && last.depbar_count > 0)
       timing.counted_barriers = static_cast<uint8_t>(timing.counted_barriers | 1u << last.depbar_barrier);
     timing.has_async_copies |= last.timing_class == TimingClass::kAsyncCopy;
+    timing.has_hopper_units |= IsHopperUnit(last.timing_class);
   }
   timing.dependences = DependencesOf(gpu);
   FindHazards(code, &timing);
@@ -427,6 +491,11 @@ KernelTiming BuildKernelTiming(const config::Gpu& gpu, const isa::KernelCode& co
     timing.list_start.clear();
   }
   return timing;
+}
+
+bool NeedsHopperUnits(const isa::KernelCode& code) {
+  return std::any_of(code.instructions.begin(), code.instructions.end(),
+                     [](const Instruction& instruction) { return IsHopperUnit(ClassOf(instruction)); });
 }
 
 }  // namespace heddle::sm

@@ -20,12 +20,21 @@ enum class TimingClass : uint8_t {
   kMemory,      // addresses from Execute: global, local, shared, generic
   kConstant,    // LDC
   kAsyncCopy,   // LDGSTS
-  kDepbar,      // DEPBAR.LE SBx, n
   kGroup,       // LDGDEPBAR: closes a group of asynchronous copies
   kFence,       // MEMBAR
   kInvalidate,  // CCTL.IVALL
   kControl,     // branches, barriers, EXIT, NANOSLEEP: what Execute says
+  kMbarrier,    // SYNCS, ARRIVES: through the memory queue; Execute says what it did
+  kMatrixGroup, // HGMMA, QGMMA, IGMMA: asynchronous, on the tensor cores of a warpgroup
+  kBulk,        // UTMALDG and the others that the bulk-copy unit takes
+  kBulkGroup,   // UTMACMDFLUSH: closes a group of bulk stores
+  // From here on: what must have happened before it issues is not told by control bits alone (Machine::SpecialUntil).
+  kDepbar,        // DEPBAR.LE SBx, n
+  kMatrixWait,    // WARPGROUP.DEPBAR.LE gsb0, n
+  kRegisterPool,  // USETMAXREG
+  kGridWait,      // ACQBULK
 };
+inline constexpr TimingClass kFirstSpecialWait = TimingClass::kDepbar;
 
 // What an issue needs free. Each port of a sub-core has a time at which it is next free.
 enum class IssuePort : uint8_t {
@@ -41,6 +50,8 @@ enum class IssuePort : uint8_t {
   kAdu,
   kMio,     // the memory queue of the sub-core has room
   kGlobal,  // it has, and L1 can take another miss
+  kGmma,    // matrix instructions of a warpgroup: the sub-core can take another
+  kTma,     // the bulk-copy unit can
   kNone,
 };
 inline constexpr int kIssuePortCount = static_cast<int>(IssuePort::kNone) + 1;
@@ -58,6 +69,8 @@ enum InstructionFlag : uint16_t {
   kAsksAhead = 1 << 10,       // when it has left the buffer, there is room for the first of another line
   kAsksAtIssue =
       1 << 11,  // what it needs may have gone since it was selected, or is only looked for at issue
+  kClosesGroup = 1 << 12,     // kMatrixGroup: gsb0
+  kAllocates = 1 << 13,       // USETMAXREG.TRY_ALLOC
   kOnScoreboard = 1 << 15,  // its registers are waited for until the cycle at which they are read or written
 };
 
@@ -75,10 +88,12 @@ struct alignas(32) InstructionTiming {
   uint16_t interval_quarters = 4;      // occupation of the port, in quarter cycles
   uint16_t result_cycles = 0;          // issue to write-back, uncontended
   uint16_t source_release_cycles = 0;  // issue to the release of the sources
-  uint16_t constant_offset = 0;        // byte offset in the bank
+  // Byte offset in the bank. kMatrixGroup: bytes of shared memory that the warpgroup reads. kRegisterPool: registers of a
+  // thread afterwards.
+  uint16_t constant_offset = 0;
   uint8_t constant_bank = 0;
   uint8_t depbar_barrier = isa::kNoBarrier;  // x and n of DEPBAR.LE SBx, n
-  uint8_t depbar_count = 0;
+  uint8_t depbar_count = 0;  // also of WARPGROUP.DEPBAR
   uint8_t reuse = 0;  // bit i: keep the register of slot i
   std::array<uint8_t, kOperandSlots> slot_register{255, 255,
                                                    255};  // operand slots of the reuse cache; 255: none
@@ -98,6 +113,7 @@ struct KernelTiming {
   std::vector<uint32_t> tensor_ops;             // by index: multiply-adds times two of a matrix instruction
   uint8_t counted_barriers = 0;                 // barriers named by a DEPBAR.LE with n > 0
   bool has_async_copies = false;
+  bool has_hopper_units = false;  // instructions that need sm.gmma, sm.mbarrier or sm.tma
   uint64_t code_address = 0;
   std::array<uint64_t, 5> constant_bank_address{};
 
@@ -118,5 +134,8 @@ struct KernelTiming {
 // Takes the control bits of `code` and the latencies of `gpu`.
 KernelTiming BuildKernelTiming(const config::Gpu& gpu, const isa::KernelCode& code,
                                const isa::LaunchShape& shape);
+
+// Whether the code has instructions of sm.tma, sm.mbarrier or sm.gmma, without which an SM cannot run it.
+bool NeedsHopperUnits(const isa::KernelCode& code);
 
 }  // namespace heddle::sm

@@ -5,11 +5,13 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "sim/config/gpu_description.h"
 #include "sim/engine/calendar.h"
+#include "sim/sm/async_units.h"
 #include "sim/sm/hazards.h"
 #include "sim/sm/kernel_timing.h"
 #include "sim/sm/sm.h"
@@ -98,6 +100,7 @@ struct Transaction {
   uint8_t barrier = isa::kNoBarrier;
   bool is_copy = false;
   bool is_constant = false;
+  bool is_remote = false;  // of another CTA's shared memory
 };
 
 // The asynchronous copies of a warp between two LDGDEPBAR.
@@ -106,8 +109,10 @@ struct CopyGroup {
   uint32_t unanswered = 0;
   uint32_t warp = 0;
   uint32_t ticket = 0;
+  uint32_t token = 0;  // of ARRIVES.LDGSTSBAR
   uint8_t barrier = isa::kNoBarrier;
   bool closed = false;
+  bool arrives = false;
 };
 
 // What happens at a known cycle without an issue.
@@ -116,6 +121,11 @@ struct Arrival {
     kCopy,   // the bytes of an asynchronous copy appear in shared memory: launch, index is its token
     kDrain,  // the last load or copy of an exited warp: index
     kCta,    // the first of `announced` starts
+    kArriveAfterCopies,  // the copies before an ARRIVES.LDGSTSBAR have arrived: launch, index is its token
+    kBulkLoaded,         // a bulk load is complete: index of its work
+    kBulkRead,           // a bulk store has been read from shared memory: likewise
+    kMessage,            // from another CTA of the cluster: index in the inbox
+    kClusterRelease,     // the barrier of a cluster of one: index of the CTA
   };
   Cycle cycle = 0;
   uint64_t order = 0;  // ties of a kind in the order in which they became known
@@ -132,6 +142,8 @@ struct Arrival {
 struct AnnouncedCta {
   uint32_t launch = 0;
   Dim3 id;
+  Cluster* cluster = nullptr;
+  uint32_t rank = 0;
 };
 
 // What the memory system has answered, until the cycle at which it is here.
@@ -160,6 +172,9 @@ struct Launch {
   uint64_t order = 0;
   uint64_t slots_in_use = 0;  // CTA slots of the stream
   uint32_t resident = 0;
+  Cycle grid_ready = 0;  // ACQBULK: from when what this launch depends on has ended; kNever: not known
+  std::array<uint8_t, 64> cta_of_slot{};
+  stats::WaitSums waits;
   stats::StallSlots slots{};
   stats::Counters counters;
 };
@@ -205,7 +220,7 @@ struct Sm::Machine {
   LaunchHandle OpenLaunch(const KernelTiming& timing, const isa::LaunchShape& shape, isa::WarpStream* stream,
                           stats::LaunchStats* stats, Cycle at);
   void CloseLaunch(LaunchHandle handle, Cycle at);
-  void StartCta(LaunchHandle handle, Dim3 cta, Cycle at);
+  void StartCta(LaunchHandle handle, Dim3 cta, Cycle at, Cluster* cluster, uint32_t rank);
   void StartWarps(Cycle at);
   void StartWarp(uint32_t cta, uint32_t in_cta, uint32_t warp, Cycle at);
   void RunWindow(Cycle begin, Cycle end);
@@ -244,6 +259,7 @@ struct Sm::Machine {
   void Perform(uint32_t warp, SubCore& sub_core, const InstructionTiming& timing, Cycle at);
   void Follow(uint32_t warp, uint32_t issued, Cycle at);
   void NextRun(uint32_t warp, uint32_t issued, Cycle at);
+  Cycle SpecialUntil(uint32_t warp, const InstructionTiming& timing) const;
   Cycle DepbarUntil(uint32_t warp, const InstructionTiming& timing) const;
 
   // ---- stages/scoreboard.cpp
@@ -296,6 +312,64 @@ struct Sm::Machine {
   void Exit(uint32_t warp, Cycle at);
   void Drained(uint32_t warp, Cycle at);
 
+  // ---- stages/warpgroup.cpp
+  Warpgroup& WarpgroupOf(uint32_t warp) {
+    return async->ctas[warps[warp].cta].warpgroups[warps[warp].in_cta / kWarpgroupWarps];
+  }
+  void IssueMatrixGroup(uint32_t warp, SubCore& sub_core, const InstructionTiming& timing, Cycle at);
+  void BeginMatrixGroup(uint32_t warp, const Warpgroup::Entry& entry, const InstructionTiming& timing);
+  Cycle ReadOperands(Cycle start, const InstructionTiming& timing);
+  int64_t RegistersWanted(uint32_t warp, const InstructionTiming& timing) const;
+  void MoveRegisters(uint32_t warp, const InstructionTiming& timing);
+
+  // ---- stages/mbarrier.cpp
+  void IssueMbarrier(uint32_t warp, SubCore& sub_core, const InstructionTiming& timing, Cycle at);
+  void NoteWait(uint32_t warp, Cycle at);
+  void Wake(uint32_t launch, uint32_t cause, Cycle at);
+  void WakeWarp(uint32_t warp, uint32_t cause, Cycle until);
+  void ArriveAfterCopies(uint32_t warp, uint32_t token, Cycle at);
+  void SettleArrivalsAfterCopies(uint32_t warp);
+  bool FailWaits(Cycle at);
+
+  // ---- stages/bulk.cpp
+  void IssueBulk(uint32_t warp, const InstructionTiming& timing, Cycle at);
+  void PrepareContext(uint32_t work);
+  void ScheduleLoads();
+  void FinishEmptyLoad(uint32_t work);
+  void DecideStore(uint32_t work);
+  uint32_t OpenBulkGroup(uint32_t warp);
+  void CloseBulkGroup(uint32_t warp, const InstructionTiming& timing, Cycle at);
+  void DecideBulkGroup(uint32_t group, Cycle done);
+  void SendBulkRequests(Cycle end);
+  void ReadSource(BulkWork* work, uint32_t pieces, Cycle at);
+  void BulkSourceRead(uint32_t work, Cycle at);
+  void AnswerBulk(uint32_t work, Cycle at);
+  void AnswerTensorMap(uint64_t address, Cycle at);
+  void FinishLoad(uint32_t work);
+  void BulkLoaded(uint32_t work, Cycle at);
+  void ReleaseHold(uint32_t warp, Cycle at);
+  void FreeBulkPorts();
+
+  // ---- stages/cluster.cpp
+  void SendRemote(uint32_t warp, isa::RemoteOperation& operation, uint32_t instruction, Cycle at,
+                  uint32_t transaction);
+  ClusterMessage& NewMessage(ClusterMessage::Kind kind, Cluster& cluster, Cycle at);
+  void IssueRemote(uint32_t warp, SubCore& sub_core, const InstructionTiming& timing, Cycle at);
+  void SendBulk(const BulkWork& work, uint32_t rank, Cycle at);
+  void Deliver(const ClusterMessage& message);
+  void Arrived(uint32_t slot, Cycle at);
+  void RemoteReply(const ClusterMessage& message, Cycle at);
+  void TakeDataPath(uint32_t bytes, Cycle at);
+  void TakeAcknowledgements();
+  void SetGridReady(LaunchHandle launch, Cycle at);
+  void ArriveAtCluster(uint32_t warp, Cycle at);
+  void ReportClusterArrival(uint32_t cta, Cycle at);
+  void ReleaseCluster(uint32_t cta, Cycle at);
+  void Trigger(uint32_t warp, Cycle at);
+  void ReportTrigger(uint32_t cta, Cycle at);
+  void LeaveCluster(uint32_t cta, Cycle at);
+  void AsyncExit(uint32_t warp, Cycle at);
+
   // ---- accounting.cpp
   static void Charge(Launch* launch, uint32_t index, stats::Stall reason, uint64_t slots) {
     launch->slots[static_cast<size_t>(reason)] += slots;
@@ -305,6 +379,7 @@ struct Sm::Machine {
                     Cycle to);               // [charged_until, to), along this warp's ladder
   void Settle(uint32_t sub_core, Cycle to);  // likewise, to the warp that would issue next
   void CheckClosed(const Launch& launch, Cycle at) const;
+  std::string DescribeWait(uint32_t warp) const;
   std::vector<WarpWait> DescribeWaits() const;
 
   // ---- names
@@ -335,6 +410,7 @@ struct Sm::Machine {
   const double tag_cycles_per_line;
   const uint32_t shared_bytes_per_cycle;
   const uint32_t copy_extra_cycles;
+  const uint32_t gmma_issue_quarters;
 
   std::array<Cycle, kMaxSubCores> next_issue;  // by sub-core: of its next issue, as far as is known
   Cycle next_event = kNever;                   // of the next answer or arrival
@@ -350,6 +426,9 @@ struct Sm::Machine {
   SharedMemory shared;
   CyclePort lsu;  // cycles of the LSU and the data array behind it
   RequestPort port;
+
+  std::unique_ptr<AsyncUnits> async;  // from sm_90 on
+  std::vector<TriggeredCta> triggered;
 
   std::vector<CountedBarrier> counted;        // by warp and barrier; empty until a launch needs it
   std::vector<RegisterState> register_state;  // by warp and register; likewise

@@ -24,6 +24,8 @@ Sm::Machine::Machine(const config::Gpu& gpu, uint32_t sm_id)
       tag_cycles_per_line(1 / gpu.sm.l1.tag_lookups_per_cycle),
       shared_bytes_per_cycle(gpu.sm.shared_memory.banks * gpu.sm.shared_memory.bank_bytes),
       copy_extra_cycles(static_cast<uint32_t>(std::lround(gpu.sm.l1.ldgsts_latency_extra_cycles))),
+      gmma_issue_quarters(
+          gpu.sm.gmma ? static_cast<uint32_t>(std::lround(4 * gpu.sm.gmma->issue_interval_cycles)) : 4),
       sub_cores(gpu.sm.sub_core_count, SubCore(gpu)),
       warps(gpu.sm.max_warps),
       ctas(gpu.sm.max_ctas),
@@ -33,6 +35,8 @@ Sm::Machine::Machine(const config::Gpu& gpu, uint32_t sm_id)
       shared(gpu.sm.shared_memory),
       port(sm_id),
       warp_in_use(gpu.sm.max_warps) {
+  if (gpu.sm.tma && gpu.sm.mbarrier && gpu.cluster_network)
+    async = std::make_unique<AsyncUnits>(gpu, gpu.sm.sub_core_count);
   next_issue.fill(kNever);
   HEDDLE_CHECK(std::has_single_bit(sub_core_count) && sub_core_count <= kMaxSubCores &&
                    gpu.sm.max_warps <= kMaxWarps && gpu.sm.max_warps <= sub_core_count * kWarpsPerSubCore &&
@@ -93,6 +97,11 @@ void Sm::Machine::CloseLaunch(LaunchHandle handle, Cycle at) {
   reported_fetch_misses = fetch.misses();
   reported_constant_misses = constants.misses();
   launch.stats->counters += launch.counters;
+  for (const auto& [key, sum] : launch.waits) {
+    stats::WaitSum& total = launch.stats->waits[key];
+    total.count += sum.count;
+    total.cycles += sum.cycles;
+  }
   if (launch.per_pc != nullptr)
     for (size_t i = 0; i < launch.timing->instructions.size(); ++i)
       launch.per_pc[i].issued = launch.per_pc[i].slots[static_cast<size_t>(stats::Stall::k_selected)];
@@ -100,7 +109,7 @@ void Sm::Machine::CloseLaunch(LaunchHandle handle, Cycle at) {
   --open_launches;
 }
 
-void Sm::Machine::StartCta(LaunchHandle handle, Dim3 cta_id, Cycle at) {
+void Sm::Machine::StartCta(LaunchHandle handle, Dim3 cta_id, Cycle at, Cluster* cluster, uint32_t rank) {
   Launch& launch = launches[handle];
   HEDDLE_CHECK(between_windows, Path(), at, "a CTA is started before the replies have been taken");
   HEDDLE_CHECK(CanHost(launch.shape), Path(), at, "a CTA is started for which there is no room");
@@ -110,7 +119,8 @@ void Sm::Machine::StartCta(LaunchHandle handle, Dim3 cta_id, Cycle at) {
   }
   TakeResources(launch.shape);
   ++launch.resident;
-  announced.push_back({handle, cta_id});
+  announced.push_back({handle, cta_id, cluster, rank});
+  if (cluster != nullptr) cluster->members[rank].sm = id;
   PushArrival({.cycle = at, .kind = Arrival::Kind::kCta});
 }
 
@@ -121,11 +131,22 @@ void Sm::Machine::StartWarps(Cycle at) {
   Cta& cta = ctas[index];
   cta.launch = announced.front().launch;
   cta.id = announced.front().id;
+  Cluster* const cluster = announced.front().cluster;
+  const uint32_t rank = announced.front().rank;
   announced.pop_front();
   Launch& launch = launches[cta.launch];
   ChooseSlots(&cta, launch.shape);
   cta.slot = static_cast<uint32_t>(std::countr_one(launch.slots_in_use));
   launch.slots_in_use |= uint64_t{1} << cta.slot;
+  launch.cta_of_slot[cta.slot] = static_cast<uint8_t>(index);
+  if (async) {
+    AsyncCta& state = async->ctas[index];
+    state = AsyncCta{.cluster = cluster, .rank = rank, .generation = ++async->generation, .warpgroups = {}};
+    if (cluster != nullptr) {
+      cluster->members[rank].cta = index;
+      cluster->members[rank].generation = state.generation;
+    }
+  }
   for (uint32_t i = 0; i < sub_core_count; ++i) Settle(i, at);
   cta.live_warps = cta.undrained_warps = static_cast<uint32_t>(cta.warps.size());
   cta.barriers.Clear();
@@ -133,6 +154,12 @@ void Sm::Machine::StartWarps(Cycle at) {
   launch.counters.smsp_warps_launched += cta.warps.size();
   launch.stream->StartCta(
       {.slot = cta.slot, .cta = cta.id, .sm = id, .first_warp_slot = cta.warps[0], .cycle = at});
+  if (launch.timing->has_hopper_units) {
+    std::vector<Warpgroup>& groups = async->ctas[index].warpgroups;
+    groups.resize(CeilDiv<size_t>(cta.warps.size(), kWarpgroupWarps));
+    for (size_t i = 0; i < groups.size(); ++i)
+      groups[i].Start(static_cast<uint32_t>(std::min<size_t>(kWarpgroupWarps, cta.warps.size() - i * kWarpgroupWarps)));
+  }
   for (uint32_t i = 0; i < cta.warps.size(); ++i) StartWarp(index, i, cta.warps[i], at);
   for (uint32_t i = 0; i < sub_core_count; ++i) Select(i);
 }
@@ -166,6 +193,10 @@ void Sm::Machine::StartWarp(uint32_t cta_index, uint32_t in_cta, uint32_t slot, 
   if (launch.timing->scoreboard)
     std::fill_n(sources_released.begin() + static_cast<ptrdiff_t>(size_t{slot} * kTrackedRegisters),
                 kTrackedRegisters, Cycle{0});
+  if (async) {
+    async->warps[slot] = AsyncWarp{};
+    async->warps[slot].registers = launch.shape.registers_per_thread;
+  }
   warp.branch_until = at;
   StartFetch(slot, at);
   Refresh(slot);
@@ -178,7 +209,8 @@ void Sm::Machine::AdvanceCalendars(Cycle begin) {
 }
 
 Cycle Sm::Machine::NextEventCycle() const {
-  return std::min({next_event, next_departure, *std::min_element(next_issue.begin(), next_issue.end())});
+  const Cycle next = std::min({next_event, next_departure, *std::min_element(next_issue.begin(), next_issue.end())});
+  return async ? std::min({next, async->next_departure, async->tma.NextRequest()}) : next;
 }
 
 void Sm::Machine::FindNextEvent() {
@@ -210,11 +242,34 @@ LaunchHandle Sm::OpenLaunch(const KernelTiming& timing, const isa::LaunchShape& 
 }
 void Sm::CloseLaunch(LaunchHandle launch, Cycle at) { machine_->CloseLaunch(launch, at); }
 bool Sm::CanHost(const isa::LaunchShape& shape) const { return machine_->CanHost(shape); }
-void Sm::StartCta(LaunchHandle launch, Dim3 cta, Cycle at) { machine_->StartCta(launch, cta, at); }
+void Sm::StartCta(LaunchHandle launch, Dim3 cta, Cycle at, Cluster* cluster, uint32_t rank) {
+  machine_->StartCta(launch, cta, at, cluster, rank);
+}
+void Sm::SetGridReady(LaunchHandle launch, Cycle at) { machine_->SetGridReady(launch, at); }
 void Sm::TakeReplies(Cycle begin) { machine_->TakeReplies(begin); }
-void Sm::RunWindow(Cycle begin, Cycle end) { machine_->RunWindow(begin, end); }
+void Sm::RunWindow(Cycle begin, Cycle end) {
+  machine_->RunWindow(begin, end);
+  if (machine_->async) machine_->SendBulkRequests(end);
+}
 memory::Outbox& Sm::outbox() { return machine_->port.outbox(); }
 std::vector<FinishedCta>& Sm::finished() { return machine_->finished; }
+std::vector<TriggeredCta>& Sm::triggered() { return machine_->triggered; }
+ClusterOutbox& Sm::cluster_outbox() { return machine_->async->outbox; }
+void Sm::Deliver(const ClusterMessage& message) { machine_->Deliver(message); }
+uint32_t Sm::InstructionOf(uint32_t bulk_work) const { return machine_->async->tma.work(bulk_work).instruction; }
+Cluster* Sm::ClusterOf(uint32_t bulk_work) const {
+  return machine_->async->ctas[machine_->async->tma.work(bulk_work).cta].cluster;
+}
+bool Sm::FailWaits(Cycle at) { return machine_->FailWaits(at); }
+
+void Sm::ForgetMessages() {
+  if (!machine_->async) return;
+  HEDDLE_CHECK(Idle(), machine_->Path(), machine_->now, "messages are forgotten while CTAs are resident");
+  machine_->arrivals.clear();
+  machine_->FindNextEvent();
+  machine_->async->inbox.clear();
+  machine_->async->free_inbox.clear();
+}
 Cycle Sm::NextEventCycle() const { return machine_->NextEventCycle(); }
 bool Sm::Idle() const { return machine_->ctas_used == 0; }
 uint32_t Sm::id() const { return machine_->id; }

@@ -27,6 +27,7 @@
 #include "sim/config/gpu_description.h"
 #include "sim/isa/warp_stream.h"
 #include "sim/memory/memory_request.h"
+#include "sim/sm/cluster.h"
 #include "sim/sm/kernel_timing.h"
 #include "sim/stats/launch_stats.h"
 
@@ -40,6 +41,13 @@ struct FinishedCta {
   LaunchHandle launch = 0;
   Dim3 cta;
   Cycle cycle = 0;  // its last warp has exited and its loads and copies have arrived; resources are free
+  bool triggered = false;  // it had been reported as TriggeredCta before
+};
+
+// Every warp of the CTA has executed PREEXIT or has exited.
+struct TriggeredCta {
+  LaunchHandle launch = 0;
+  Cycle cycle = 0;
 };
 
 // Why a warp does not issue: one line of the deadlock report.
@@ -72,13 +80,30 @@ class Sm {
   void CloseLaunch(LaunchHandle launch, Cycle at);
 
   bool CanHost(const isa::LaunchShape& shape) const;  // one more CTA, beside what is resident now
-  void StartCta(LaunchHandle launch, Dim3 cta, Cycle at);
+  // `cluster`: of which the CTA is the one of that rank; null where clusters have one CTA. It outlives what its CTAs send.
+  void StartCta(LaunchHandle launch, Dim3 cta, Cycle at, Cluster* cluster = nullptr, uint32_t rank = 0);
+  // ACQBULK of this launch: what it depends on has ended at `at`; until then kNever.
+  void SetGridReady(LaunchHandle launch, Cycle at);
 
   void TakeReplies(Cycle begin);
   void RunWindow(Cycle begin, Cycle end);
 
   memory::Outbox& outbox();
   std::vector<FinishedCta>& finished();  // in order of cycle; the engine clears it
+  std::vector<TriggeredCta>& triggered();  // likewise
+
+  // Messages to SMs of a cluster. At the window's edge, before TakeReplies, the engine writes `arrival` into those of the
+  // outbox and delivers them. An empty outbox where the machine has no clusters.
+  ClusterOutbox& cluster_outbox();
+  void Deliver(const ClusterMessage& message);
+  // A bulk load that this SM asked for and others receive: the instruction behind it, for messages that the engine makes.
+  uint32_t InstructionOf(uint32_t bulk_work) const;
+  Cluster* ClusterOf(uint32_t bulk_work) const;
+  // The SM is idle: forgets messages that nobody is left to receive.
+  void ForgetMessages();
+
+  // When nothing else can happen in the machine: attempts of warps that wait for mbarriers fail. False: there are none.
+  bool FailWaits(Cycle at);
 
   // The next cycle at which something happens here without a reply or a StartCta; kNever if nothing will. A
   // window that ends at or before it may be skipped.

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "sim/base/types.h"
+#include "sim/isa/matrix.h"
 
 namespace heddle::sm {
 namespace {
 
 using isa::Mod;
+
+constexpr uint32_t kWarpgroupWarps = 4;
 
 struct Shape {
   Mod mod;
@@ -54,6 +58,17 @@ struct Matrix {
   double Work() const { return double(m) * n * k * bits; }
 };
 
+Matrix Describe(const isa::Instruction& instruction, const isa::Matrix& group) {
+  Matrix matrix;
+  matrix.op = isa::Name(instruction.op);
+  matrix.m = group.m, matrix.n = group.n, matrix.k = group.k;
+  matrix.type = isa::Name(group.a);
+  matrix.accumulator = isa::Name(group.accumulator);
+  matrix.bits = group.a_bits;
+  matrix.sparse = group.sparse;
+  return matrix;
+}
+
 Matrix Describe(const isa::Instruction& instruction) {
   Matrix matrix;
   matrix.op = isa::Name(instruction.op);
@@ -83,7 +98,7 @@ double Work(const config::TensorTiming& entry) {
   uint32_t bits = 16;
   for (const Type& type : kTypes)
     if (type.name == entry.type) bits = type.bits;
-  if (entry.type.empty()) bits = entry.op == "IMMA" || entry.op == "QMMA" ? 8 : entry.op == "DMMA" ? 64 : 16;
+  if (entry.type.empty()) bits = entry.op[0] == 'I' || entry.op[0] == 'Q' ? 8 : entry.op == "DMMA" ? 64 : 16;
   return double(entry.m) * entry.n * entry.k * bits * (entry.sparse ? 0.5 : 1);
 }
 
@@ -102,9 +117,17 @@ int Likeness(const config::TensorTiming& entry, const Matrix& matrix) {
 }  // namespace
 
 TensorTiming TensorTimingOf(const config::Gpu& gpu, const isa::Instruction& instruction) {
-  const Matrix matrix = Describe(instruction);
+  Matrix matrix = Describe(instruction);
   TensorTiming timing;
   timing.ops = 2 * matrix.m * matrix.n * matrix.k;
+  if (isa::IsWarpGroupMatrix(instruction.op)) {
+    if (const std::optional<isa::Matrix> group = isa::MatrixOf(instruction)) {
+      matrix = Describe(instruction, *group);
+      timing.ops = static_cast<uint32_t>(2 * group->MultiplyAdds() / kWarpgroupWarps);
+      timing.shared_bytes = (group->a_in_shared ? group->BytesOfA() : 0) + group->BytesOfB();
+      timing.closes_group = group->closes_group;
+    }
+  }
   const config::TensorTiming* best = nullptr;
   for (const config::TensorTiming& entry : gpu.sm.tensor) {
     const int score = Likeness(entry, matrix);

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/base/types.h"
@@ -52,12 +54,22 @@ struct PcStats {
   StallSlots slots{};
 };
 
+// Waits for mbarriers and cluster barriers, by what waited and what ended the wait.
+struct WaitSum {
+  uint64_t count = 0;
+  uint64_t cycles = 0;
+};
+inline constexpr uint32_t kUnknownCause = ~0u;
+// {index of the instruction that waited, index of the one whose arrival or copy let it go on, or kUnknownCause}
+using WaitSums = std::map<std::pair<uint32_t, uint32_t>, WaitSum>;
+
 struct LaunchStats {
   Cycle start_cycle = 0;  // launch accepted by the front end of the GPU
   Cycle end_cycle = 0;    // last CTA finished and its writes acknowledged
   Counters counters;
   StallSlots slots{};             // sums to counters.smsp_issue_slots
   std::vector<PcStats> per_pc;    // by instruction index
+  WaitSums waits;
 };
 
 }  // namespace heddle::stats

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -116,6 +118,15 @@ class ScriptedStream : public isa::WarpStream {
   std::map<uint32_t, std::vector<uint32_t>> jumps;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> jumps_of_warp;  // {warp, index}: target, always taken
 
+  // Bulk instructions, waits for an mbarrier, and arrivals that complete its phase, by instruction: an mbarrier of this
+  // stream has one phase, complete after `bulks_awaited` bulk loads or one arrival.
+  std::map<uint32_t, std::function<isa::BulkOperation(uint32_t warp)>> bulks;
+  std::map<uint32_t, uint32_t> waits;     // address
+  std::map<uint32_t, uint32_t> arrivals;  // likewise
+  uint32_t bulks_awaited = 1;
+  std::vector<std::pair<Cycle, uint32_t>> loaded;  // CompleteBulk: cycle, rows
+  std::vector<std::pair<Cycle, uint32_t>> read;    // ReadBulkSource: likewise
+
   std::vector<Event> executed;
   std::vector<std::pair<Cycle, uint32_t>> copies;  // CompleteAsyncCopy: cycle, token
   std::vector<uint32_t> ended;                     // CTA slots
@@ -130,7 +141,7 @@ class ScriptedStream : public isa::WarpStream {
     const State& state = states_[warp];
     isa::InstructionRun run{state.next, 0, ~0u, isa::WarpState::kRunnable};
     if (state.finished) run.state = isa::WarpState::kFinished;
-    if (state.waits_for >= 0) run.state = isa::WarpState::kBlocked;
+    if (state.waits_for >= 0 || state.blocked) run.state = isa::WarpState::kBlocked;
     while (runs && isa::EffectOf(code->instructions[run.first + run.count]) == isa::Effect::kLocal)
       ++run.count;
     return run;
@@ -163,6 +174,26 @@ class ScriptedStream : public isa::WarpStream {
         step->state = isa::WarpState::kBlocked;
       }
     }
+    if (const auto bulk = bulks.find(index); bulk != bulks.end()) {
+      step->kind = isa::StepKind::kBulk;
+      step->bulk = &operations_.emplace_back(bulk->second(warp));
+      for (const isa::BulkPiece& piece : step->bulk->pieces) step->bulk->total_shared_bytes += piece.shared_bytes;
+    }
+    if (const auto arrival = arrivals.find(index); arrival != arrivals.end()) {
+      step->kind = isa::StepKind::kMbarrier;
+      step->mbarrier = {.op = isa::MbarrierOp::kArrive, .lanes = 1, .shared_address = arrival->second};
+      Complete(arrival->second);
+    }
+    if (const auto wait = waits.find(index); wait != waits.end()) {
+      step->kind = isa::StepKind::kMbarrier;
+      step->mbarrier = {.op = isa::MbarrierOp::kWait, .lanes = 1, .shared_address = wait->second};
+      if (!complete_.contains(wait->second)) {
+        step->mbarrier.blocked = true;
+        step->state = isa::WarpState::kBlocked;
+        state.mbarrier = wait->second;
+        state.blocked = true;
+      }
+    }
     if (const auto jump = jumps.find(index); jump != jumps.end()) {
       step->kind = isa::StepKind::kBranch;
       const uint32_t time = state.times[index]++;
@@ -185,15 +216,37 @@ class ScriptedStream : public isa::WarpStream {
   }
   void CompleteAsyncCopy(uint32_t token, Cycle now) override { copies.emplace_back(now, token); }
   void PerformAtSlice(uint32_t, uint32_t, Cycle) override {}
+  void CompleteBulk(isa::BulkOperation& bulk, uint32_t, uint32_t, uint32_t, uint32_t count, Cycle now) override {
+    loaded.emplace_back(now, count);
+    if (++completed_[bulk.mbarrier] >= bulks_awaited) Complete(bulk.mbarrier);
+  }
+  void ReadBulkSource(isa::BulkOperation&, uint32_t, uint32_t count, Cycle now) override {
+    read.emplace_back(now, count);
+  }
+  void PerformBulkAtSlice(isa::BulkOperation&, uint32_t, uint32_t, uint32_t, Cycle) override {}
 
  private:
+  void Complete(uint32_t mbarrier) {
+    complete_.insert(mbarrier);
+    for (uint32_t warp = 0; warp < states_.size(); ++warp) {
+      if (!states_[warp].blocked || states_[warp].mbarrier != mbarrier) continue;
+      states_[warp].blocked = false;
+      woken_.push_back(warp);
+    }
+  }
+
   struct State {
     uint32_t next = 0;
     int waits_for = -1;
+    uint32_t mbarrier = 0;
+    bool blocked = false;
     bool finished = false;
     std::map<uint32_t, uint32_t> times;
   };
   std::vector<State> states_;
+  std::deque<isa::BulkOperation> operations_;
+  std::map<uint32_t, uint32_t> completed_;
+  std::set<uint32_t> complete_;
 };
 
 class SmTest : public ::testing::Test {
@@ -201,6 +254,7 @@ class SmTest : public ::testing::Test {
   static constexpr Cycle kWindow = 100;
   static constexpr Cycle kMemoryLatency = 200;  // from a request's cycle to its reply
 
+  std::string machine = "a100_sxm4_80gb";
   std::vector<std::string> overrides;
   isa::KernelCode code;
   ScriptedStream stream;
@@ -221,7 +275,7 @@ class SmTest : public ::testing::Test {
   void Exit() { Append(Make(Op::kEXIT, Bits(5))); }
 
   void Build(uint32_t warps) {
-    Result<config::Gpu> loaded = config::LoadGpu("a100_sxm4_80gb", overrides);
+    Result<config::Gpu> loaded = config::LoadGpu(machine, overrides);
     ASSERT_TRUE(loaded.ok()) << loaded.error().ToString();
     gpu = std::make_unique<config::Gpu>(loaded.value());
     code.sm_version = 80;

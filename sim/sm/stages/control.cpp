@@ -75,6 +75,7 @@ void Sm::Machine::Exit(uint32_t id, Cycle at) {
     const BarrierUnit::State& state = cta.barriers.state(barrier);
     if (state.arrived_threads != 0 && state.expected_threads == 0) ReleaseIfComplete(warp.cta, barrier, at);
   }
+  if (async) AsyncExit(id, at);
   warp.loads_done = std::max(warp.loads_done, at + 1);
   if (warp.loads_unanswered == 0)
     PushArrival({.cycle = warp.loads_done, .kind = Arrival::Kind::kDrain, .index = id});
@@ -89,12 +90,14 @@ void Sm::Machine::Drained(uint32_t id, Cycle at) {
   launch.counters.smsp_warps_active += at - warps[id].started;
   Cta& cta = ctas[warps[id].cta];
   if (--cta.undrained_warps > 0) return;
+  if (async) LeaveCluster(warps[id].cta, at);
   launch.stream->EndCta(cta.slot);
   launch.slots_in_use &= ~(uint64_t{1} << cta.slot);
   --launch.resident;
   FreeResources(&cta, launch.shape);
   if (ctas_used == 0) launch.counters.sm_cycles_active += at - active_since;
-  finished.push_back({static_cast<LaunchHandle>(cta.launch), cta.id, at});
+  finished.push_back({static_cast<LaunchHandle>(cta.launch), cta.id, at,
+                      async && async->ctas[warps[id].cta].reported_trigger});
 }
 
 }  // namespace heddle::sm

@@ -21,7 +21,7 @@ inline Cycle ReadyAt(const Sm::Machine& machine, uint32_t id, const Warp& warp, 
   Cycle ready = std::max({warp.fetch_until, warp.stall_until, warp.block_until});
   for (uint32_t left = timing.wait_mask; left != 0; left &= left - 1)
     ready = std::max(ready, warp.counters.ZeroAt(static_cast<uint32_t>(std::countr_zero(left))));
-  if (timing.timing_class == TimingClass::kDepbar) ready = std::max(ready, machine.DepbarUntil(id, timing));
+  if (timing.timing_class >= kFirstSpecialWait) ready = std::max(ready, machine.SpecialUntil(id, timing));
   if (launch.tracks_registers) ready = std::max(ready, machine.HazardUntil(id));
   return ready;
 }
@@ -62,7 +62,11 @@ inline void Sm::Machine::OccupyPort(SubCore& sub_core, uint32_t local, const Ins
   switch (timing.port) {
     case IssuePort::kMio:
     case IssuePort::kGlobal:  // the queue decides
+    case IssuePort::kTma:     // likewise
     case IssuePort::kNone:
+      return;
+    case IssuePort::kGmma:
+      occupy(sub_core, IssuePort::kGmma, gmma_issue_quarters);
       return;
     case IssuePort::kFmaHeavy:  // one half of the FMA pipe, whose issue it takes too
       occupy(sub_core, IssuePort::kFmaHeavy, timing.interval_quarters);
@@ -134,6 +138,7 @@ inline void Sm::Machine::Issue(uint32_t sub_core_id) {
   sub_core.charged_until = sub_core.free_at = at + 1;
   sub_core.greedy = local;
   launch.counters.smsp_inst_executed += 1;
+  if (timing.port == IssuePort::kGmma) launch.counters.sm_ops_tensor += launch.timing->tensor_ops[issued];
   if (timing.port == IssuePort::kTensor) {
     launch.counters.sm_pipe_tensor_cycles_active += (timing.interval_quarters + 3u) / 4;
     launch.counters.sm_ops_tensor += launch.timing->tensor_ops[issued];
@@ -201,6 +206,21 @@ void Sm::Machine::Perform(uint32_t id, SubCore& sub_core, const InstructionTimin
     case TimingClass::kGroup:
       CloseGroup(id, timing, at);
       return;
+    case TimingClass::kMbarrier:
+      IssueMbarrier(id, sub_core, timing, at);
+      return;
+    case TimingClass::kMatrixGroup:
+      IssueMatrixGroup(id, sub_core, timing, at);
+      return;
+    case TimingClass::kBulk:
+      IssueBulk(id, timing, at);
+      return;
+    case TimingClass::kBulkGroup:
+      CloseBulkGroup(id, timing, at);
+      return;
+    case TimingClass::kRegisterPool:
+      MoveRegisters(id, timing);
+      break;
     case TimingClass::kFence:
       Fence(id, timing, at);
       return;
@@ -233,7 +253,10 @@ void Sm::Machine::Follow(uint32_t id, uint32_t issued, Cycle at) {
     warp.blocked = true;
     warp.block_until = kNever;
     warp.block_reason = stats::Stall::k_barrier;
+    if (async) NoteWait(id, at);
   }
+  if (step.kind == isa::StepKind::kClusterArrive) ArriveAtCluster(id, at);
+  if (step.kind == isa::StepKind::kTrigger) Trigger(id, at);
   if (step.kind == isa::StepKind::kBarrier) Synchronise(id, at);
   if (state == isa::WarpState::kFinished) Exit(id, at);
   if (state == isa::WarpState::kRunnable) NextRun(id, issued, at);

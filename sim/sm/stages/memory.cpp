@@ -17,6 +17,10 @@ bool ReturnsData(isa::AccessKind kind) {
 
 void Sm::Machine::IssueMemory(uint32_t id, SubCore& sub_core, const InstructionTiming& timing, Cycle at) {
   const isa::MemoryAccess& access = step.memory;
+  if (step.kind == isa::StepKind::kMemory && access.remote != nullptr) [[unlikely]] {
+    IssueRemote(id, sub_core, timing, at);
+    if ((access.lanes | access.shared_lanes) == 0) return;
+  }
   if (step.kind != isa::StepKind::kMemory || (access.lanes | access.shared_lanes) == 0) {
     const Cycle late = PushMio(sub_core, at, 0);
     if (timing.timing_class == TimingClass::kAsyncCopy) OpenGroup(id);

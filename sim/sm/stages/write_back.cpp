@@ -82,6 +82,8 @@ void Sm::Machine::FinishTransaction(uint32_t id) {
     done = std::max(transaction.floor, lsu.Reserve(done, writes) - writes + copy_extra_cycles);
     PushArrival({.cycle = done, .launch = warp.launch, .index = transaction.token});
     AnswerGroup(transaction.group, done);
+  } else if (transaction.is_remote) {
+    done = ReturnData(sub_core, transaction.arrived, transaction.bytes);
   } else if (transaction.is_constant) {
     done = std::max(transaction.floor, transaction.arrived + config.constant_caches.l1.miss_latency_cycles);
   } else {
@@ -162,6 +164,8 @@ void Sm::Machine::SettleGroup(uint32_t group_id) {
   --warp.groups_unanswered;
   warp.copies_done = std::max(warp.copies_done, group.done);
   free_groups.push_back(group_id);
+  if (group.arrives) async->arrivals_after_copies.push_back({group.warp, group.token});
+  if (async && warp.groups_unanswered == 0) SettleArrivalsAfterCopies(group.warp);
   if (group.barrier == isa::kNoBarrier) return;
   warp.counters.Answer(group.barrier, group.done);
   if (IsCounted(group.warp, group.barrier))
@@ -194,6 +198,22 @@ void Sm::Machine::Arrive() {
     case Arrival::Kind::kCta:
       StartWarps(arrival.cycle);
       break;
+    case Arrival::Kind::kArriveAfterCopies:
+      launches[arrival.launch].stream->ArriveAfterCopies(arrival.index, arrival.cycle);
+      Wake(arrival.launch, stats::kUnknownCause, arrival.cycle);
+      break;
+    case Arrival::Kind::kBulkLoaded:
+      BulkLoaded(arrival.index, arrival.cycle);
+      break;
+    case Arrival::Kind::kBulkRead:
+      BulkSourceRead(arrival.index, arrival.cycle);
+      break;
+    case Arrival::Kind::kMessage:
+      Arrived(arrival.index, arrival.cycle);
+      break;
+    case Arrival::Kind::kClusterRelease:
+      ReleaseCluster(arrival.index, arrival.cycle);
+      break;
   }
 }
 
@@ -222,6 +242,12 @@ void Sm::Machine::Answer(const PendingAnswer& answer) {
       AnswerTransaction(index, answer.cycle);
       break;
     case RequestPort::kStore:  // known when it leaves the port: Deliver
+      break;
+    case RequestPort::kBulk:
+      AnswerBulk(index, answer.cycle);
+      break;
+    case RequestPort::kTensorMap:
+      AnswerTensorMap(answer.line_address, answer.cycle);
       break;
   }
 }
@@ -289,6 +315,7 @@ void Sm::Machine::TakeReplies(Cycle begin) {
   answers.resize(old_answers.size() + new_answers.size());
   std::merge(old_answers.begin(), old_answers.end(), new_answers.begin(), new_answers.end(), answers.begin());
   next_answer = 0;
+  if (async) TakeAcknowledgements();
   FindNextEvent();
   RefreshTouched();
 }

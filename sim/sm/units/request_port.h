@@ -15,6 +15,8 @@ class RequestPort {
     kL1Miss,       // index: miss of L1Cache
     kTransaction,  // index: transaction, L1 not involved
     kStore,        // index: warp slot
+    kBulk,         // index: work of the TMA unit
+    kTensorMap,    // index: none, found by address
   };
 
   explicit RequestPort(uint32_t sm) : sm_(sm) {}
