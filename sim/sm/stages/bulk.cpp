@@ -35,13 +35,12 @@ void Sm::Machine::IssueBulk(uint32_t id, const InstructionTiming& timing, Cycle 
     if (ask) port.ReadLine(bulk.tensor_map_address & ~uint64_t{memory::kLineBytes - 1},
                     at + config.l1.miss_latency_cycles, RequestPort::kTensorMap);
   }
-  const bool moves = bulk.kind != BulkKind::kPrefetch;
-  if (moves) ++warp.loads_unanswered;  // the CTA keeps its shared memory
-  if (bulk.kind != BulkKind::kLoad && moves) {
+  ++warp.loads_unanswered;  // the CTA keeps its shared memory
+  if (bulk.kind != BulkKind::kLoad && bulk.kind != BulkKind::kPrefetch) {
     work.group = OpenBulkGroup(id);
     ++async->groups[work.group].undecided;
   }
-  work.source_read = bulk.kind == BulkKind::kLoad || !moves;
+  work.source_read = bulk.kind == BulkKind::kLoad;
   const uint32_t number = async->tma.Add(work);
   PrepareContext(number);
   if (bulk.kind == BulkKind::kLoad) {
@@ -96,12 +95,7 @@ void Sm::Machine::DecideStore(uint32_t number) {
     return lsu.Reserve(at, CeilDiv(bytes, shared_bytes_per_cycle));
   });
   if (work.group != kNoBulkGroup) DecideBulkGroup(work.group, done);
-  if (work.bulk->kind == BulkKind::kPrefetch && work.requests == 0) {
-    async->tma.Free(number);
-    return;
-  }
-  if (work.bulk->kind != BulkKind::kPrefetch)
-    PushArrival({.cycle = std::max(done, now + 1), .kind = Arrival::Kind::kBulkRead, .launch = work.launch, .index = number});
+  PushArrival({.cycle = std::max(done, now + 1), .kind = Arrival::Kind::kBulkRead, .launch = work.launch, .index = number});
 }
 
 // ---- Groups of bulk stores
@@ -199,10 +193,11 @@ void Sm::Machine::ReadSource(BulkWork* work, uint32_t pieces, Cycle at) {
   work->pieces_read = pieces;
 }
 
-// The last row of a store has left shared memory.
+// The last row of a store has left shared memory, the last request of a prefetch the SM.
 void Sm::Machine::BulkSourceRead(uint32_t number, Cycle at) {
   BulkWork& work = async->tma.work(number);
-  ReadSource(&work, static_cast<uint32_t>(work.bulk->pieces.size()), at);
+  if (work.bulk->kind != BulkKind::kPrefetch)
+    ReadSource(&work, static_cast<uint32_t>(work.bulk->pieces.size()), at);
   ReleaseHold(work.warp, at);
   if (work.bulk->kind == BulkKind::kExchange) {
     for (uint32_t left = work.bulk->destination_ranks; left != 0; left &= left - 1)
