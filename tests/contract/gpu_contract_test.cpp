@@ -173,13 +173,49 @@ TEST(GpuContract, RepliesAreNeverEarlyAndDoNotDependOnThreads) {
   EXPECT_NEAR(static_cast<double>(quarter.Run(mixed).cycles) / static_cast<double>(expected.cycles), 1, 0.01);
 }
 
+// Clusters of 3: a GPC of 4 SMs takes one, with a common start; the fourth SM of each stays empty, and the third cluster
+// waits.
+TEST(DispatcherTest, ClustersGoToOneGpcTogether) {
+  const config::Gpu gpu = Small();
+  const interconnect::Crossbar crossbar(gpu);
+  struct Start {
+    uint32_t sm;
+    uint32_t cta;
+    Cycle at;
+  };
+  std::vector<Start> started;
+  gpu::Dispatcher dispatcher(gpu, gpu::PlacementOrder(crossbar), {0, 0, 0, 0, 1, 1, 1, 1}, 172,
+                             {[](uint32_t, uint32_t) { return true; },
+                              [&](uint32_t sm, uint32_t, Dim3 cta, Cycle at) { started.push_back({sm, cta.x, at}); }});
+  isa::LaunchShape shape;
+  shape.grid = {9, 1, 1};
+  shape.block = {64, 1, 1};
+  shape.cluster = {3, 1, 1};
+  dispatcher.Add(0, shape, 1, 1000);
+  dispatcher.Run(1000, 1172);
+  dispatcher.Run(1172, 1344);
+  ASSERT_EQ(started.size(), 6U);
+  for (uint32_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(started[i].cta, i);
+    EXPECT_EQ(started[i].sm / 4, i / 3);                   // a GPC each
+    EXPECT_EQ(started[i].at, i < 3 ? 1204U : 1210U) << i;  // slots of 2.1 cycles: the third and the sixth
+  }
+  EXPECT_EQ(dispatcher.Waiting(), (std::vector<uint32_t>{0}));
+  for (const Start& start : started)
+    if (start.sm < 4) dispatcher.Finished(start.sm, 0, 1500);
+  dispatcher.Run(1672, 1844);
+  dispatcher.Run(1844, 2016);
+  EXPECT_EQ(started.size(), 9U);
+  EXPECT_EQ(started.back().sm / 4, 0U);
+}
+
 TEST(DispatcherTest, FillsOneSmOfEachTpcFirstAtTheStatedRate) {
   const config::Gpu gpu = Small();
   const interconnect::Crossbar crossbar(gpu);
   // GPCs of 4 SMs in TPCs of 2: SMs 0 and 4 (first TPCs), 2 and 6 (second TPCs), then their second SMs.
   EXPECT_EQ(gpu::PlacementOrder(crossbar), (std::vector<uint32_t>{0, 4, 2, 6, 1, 5, 3, 7}));
   std::vector<std::pair<uint32_t, Cycle>> started;
-  gpu::Dispatcher dispatcher(gpu, gpu::PlacementOrder(crossbar), 172,
+  gpu::Dispatcher dispatcher(gpu, gpu::PlacementOrder(crossbar), {0, 0, 0, 0, 1, 1, 1, 1}, 172,
                              {[](uint32_t, uint32_t) { return true; },
                               [&](uint32_t sm, uint32_t, Dim3, Cycle at) { started.emplace_back(sm, at); }});
   isa::LaunchShape shape;
