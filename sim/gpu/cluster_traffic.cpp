@@ -20,7 +20,8 @@ sm::Cluster* ClusterTraffic::Join(uint32_t rank, uint32_t size) {
 }
 
 void ClusterTraffic::Deliver(const ClusterMessage& message) {
-  HEDDLE_CHECK(message.arrival >= end_, "gpu.clusters", message.arrival, "a message arrives in the window that it left in");
+  HEDDLE_CHECK(message.arrival >= end_, "gpu.clusters", message.arrival,
+               "a message arrives in the window that it left in");
   (*sms_)[message.to_sm].Deliver(message);
   (*touched_)(message.to_sm, message.arrival);
 }

@@ -25,7 +25,8 @@ class ClusterTraffic {
 
   // Carries what leaves SMs before `end`, in the order (cycle, SM, sequence), and delivers it: it arrives at `end` or later.
   // Calls touched(sm, at) for every SM to which something comes at `at`.
-  void Carry(std::vector<sm::Sm>* sms, MemorySystem* memory, Cycle end, const std::function<void(uint32_t sm, Cycle at)>& touched);
+  void Carry(std::vector<sm::Sm>* sms, MemorySystem* memory, Cycle end,
+             const std::function<void(uint32_t sm, Cycle at)>& touched);
 
   // No cluster is resident and no message on its way.
   void Forget() { clusters_.clear(); }

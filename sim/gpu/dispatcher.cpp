@@ -51,7 +51,8 @@ void Dispatcher::Add(uint32_t launch, const isa::LaunchShape& shape, uint32_t ma
   added.warps = shape.WarpsPerCta();
   added.max_per_sm = max_per_sm;
   added.from = at;
-  added.cluster = {std::max(1u, shape.cluster.x), std::max(1u, shape.cluster.y), std::max(1u, shape.cluster.z)};
+  added.cluster = {std::max(1u, shape.cluster.x), std::max(1u, shape.cluster.y),
+                   std::max(1u, shape.cluster.z)};
   added.cluster_ctas = static_cast<uint32_t>(added.cluster.Count());
   added.resident.resize(order_.size());
 }

@@ -58,10 +58,11 @@ class Dispatcher {
     uint32_t warps = 0;
     uint32_t max_per_sm = 0;
     Cycle from = 0;
-    Dim3 cluster;                    // CTAs
+    Dim3 cluster;  // CTAs
     uint32_t cluster_ctas = 1;
     std::vector<uint32_t> resident;  // CTAs by SM, those that ended unheard included
-    Dim3 At(uint64_t index) const;   // the CTA that goes out as number `index`: cluster by cluster, in a cluster by rank
+    Dim3 At(uint64_t index)
+        const;  // the CTA that goes out as number `index`: cluster by cluster, in a cluster by rank
   };
   struct Ended {
     Cycle heard = 0;
@@ -84,7 +85,7 @@ class Dispatcher {
   const Launch* HeadAt(Cycle at) const;  // the first in the queue that may go out at `at`
   Cycle EarliestFrom(Cycle after) const;
   void Hear(Cycle until);
-  bool TryPlace(Launch* launch, Cycle at);  // the next CTA or cluster
+  bool TryPlace(Launch* launch, Cycle at);        // the next CTA or cluster
   uint32_t ChooseSm(const Launch& launch) const;  // or kNone
   bool ChooseForCluster(Launch* launch, std::vector<uint32_t>* sms);
   uint32_t FitInGpc(Launch* launch, uint32_t gpc, uint32_t most, std::vector<uint32_t>* sms);
@@ -101,7 +102,7 @@ class Dispatcher {
   uint32_t blocked_ = kNone;  // a launch that found no SM, and no CTA's end has been heard since
   std::vector<uint32_t> order_;
   std::vector<std::vector<uint32_t>> order_in_gpc_;
-  std::vector<uint32_t> chosen_;  // scratch
+  std::vector<uint32_t> chosen_;       // scratch
   std::vector<uint32_t> warps_;        // resident, by SM
   std::vector<Launch> launches_;       // in order
   std::deque<Starting> starting_;      // dispatched, not yet on their SM; in order

@@ -83,7 +83,7 @@ struct Gpu::State {
   RunOptions options;
   Cycle window;
   Cycle cluster_window;  // while launches with clusters are left
-  Cycle hearing;  // the whole window: results do not depend on window_fraction
+  Cycle hearing;         // the whole window: results do not depend on window_fraction
   engine::Workers workers;
   MemorySystem memory;
   std::vector<sm::Sm> sms;
@@ -91,8 +91,8 @@ struct Gpu::State {
   std::vector<std::vector<uint32_t>> launch_of;  // by SM, then handle: index of the launch
   Dispatcher dispatcher;
   std::unique_ptr<ClusterTraffic> clusters;  // of machines that have them
-  uint32_t clusters_left = 0;  // launches with clusters that have not ended
-  uint32_t failed_waits = 0;   // rounds in a row
+  uint32_t clusters_left = 0;                // launches with clusters that have not ended
+  uint32_t failed_waits = 0;                 // rounds in a row
   uint32_t chunks;
   Cycle now = 0;
   bool broken = false;
@@ -125,11 +125,12 @@ Gpu::State::State(const config::Gpu& gpu, RunOptions run_options)
       memory(gpu, options.placement_seed),
       next(gpu.sm.count, kNever),
       launch_of(gpu.sm.count),
-      dispatcher(gpu, PlacementOrder(memory.crossbar()), GpcsOf(memory.crossbar()), hearing,
-                 {[this](uint32_t sm, uint32_t launch) {
-                    return sms[sm].CanHost(launches[launch].program->shape());
-                  },
-                  [this](uint32_t sm, uint32_t launch, Dim3 cta, Cycle at) { StartCta(sm, launch, cta, at); }}),
+      dispatcher(
+          gpu, PlacementOrder(memory.crossbar()), GpcsOf(memory.crossbar()), hearing,
+          {[this](uint32_t sm, uint32_t launch) {
+             return sms[sm].CanHost(launches[launch].program->shape());
+           },
+           [this](uint32_t sm, uint32_t launch, Dim3 cta, Cycle at) { StartCta(sm, launch, cta, at); }}),
       chunks(options.threads <= 1 ? 1 : std::min(gpu.sm.count, kChunksPerThread * options.threads)) {
   for (uint32_t id = 0; id < gpu.sm.count; ++id) {
     sms.emplace_back(description, id);
@@ -151,7 +152,8 @@ void Gpu::State::StartCta(uint32_t sm, uint32_t launch, Dim3 cta, Cycle at) {
   const isa::LaunchShape& shape = launches[launch].program->shape();
   if (shape.IsCluster()) {
     const uint32_t rank = shape.ClusterRank(cta);
-    sms[sm].StartCta(handle, cta, at, clusters->Join(rank, static_cast<uint32_t>(shape.cluster.Count())), rank);
+    sms[sm].StartCta(handle, cta, at, clusters->Join(rank, static_cast<uint32_t>(shape.cluster.Count())),
+                     rank);
   } else {
     sms[sm].StartCta(handle, cta, at);
   }
@@ -321,7 +323,8 @@ void Gpu::State::End(RunningLaunch* launch, Cycle at, Cycle charge_until) {
 void Gpu::State::Trigger(RunningLaunch* launch) {
   if (launch->trigger_heard || launch->triggered < launch->ctas || launch->AllFinished()) return;
   launch->trigger_heard = true;
-  for (uint32_t after : graph->Trigger(launch->index)) starts.push_back({launch->last_trigger + hearing, after});
+  for (uint32_t after : graph->Trigger(launch->index))
+    starts.push_back({launch->last_trigger + hearing, after});
 }
 
 // Nothing can happen any more but that suspended waits time out. A few rounds: a kernel that only polls again hangs.

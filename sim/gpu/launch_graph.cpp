@@ -73,7 +73,8 @@ std::vector<uint32_t> LaunchGraph::Trigger(uint32_t launch) {
   std::vector<uint32_t> ready;
   for (auto [it, end] = boost::out_edges(launch, graph_->edges); it != end; ++it) {
     const auto after = static_cast<uint32_t>(boost::target(*it, graph_->edges));
-    if (graph_->programmatic[after] != launch || graph_->waiting_for[after] != 1 || graph_->started[after]) continue;
+    if (graph_->programmatic[after] != launch || graph_->waiting_for[after] != 1 || graph_->started[after])
+      continue;
     graph_->started[after] = true;
     ready.push_back(after);
   }
@@ -85,7 +86,8 @@ std::vector<uint32_t> LaunchGraph::Release(uint32_t launch) {
   std::vector<uint32_t> ready;
   for (auto [it, end] = boost::out_edges(launch, graph_->edges); it != end; ++it) {
     const auto after = boost::target(*it, graph_->edges);
-    if (--graph_->waiting_for[after] == 0 && !graph_->started[after]) ready.push_back(static_cast<uint32_t>(after));
+    if (--graph_->waiting_for[after] == 0 && !graph_->started[after])
+      ready.push_back(static_cast<uint32_t>(after));
   }
   return ready;
 }

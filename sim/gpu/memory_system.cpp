@@ -200,8 +200,7 @@ void MemorySystem::PatchTlbs(Gpc* gpc) {
   for (size_t i = 0; i < gpc->translated.size(); ++i) {
     Cycle& translated = gpc->translated[i];
     if ((translated & kPendingFlag) != 0)
-      translated =
-          std::max(gpc->order[gpc->sent + i]->cycle, gpc->waiting[translated & ~kPendingFlag].ready);
+      translated = std::max(gpc->order[gpc->sent + i]->cycle, gpc->waiting[translated & ~kPendingFlag].ready);
   }
   gpc->pending.clear();
   gpc->waiting.clear();

@@ -86,7 +86,7 @@ class MemorySystem {
     std::vector<PendingPage> pending;
     std::vector<PendingTranslation> waiting;
     std::vector<std::vector<memory::SliceRequest>> to_group;
-    std::vector<Cycle> acknowledged;  // the last, by number of the sums
+    std::vector<Cycle> acknowledged;               // the last, by number of the sums
     std::vector<memory::BulkContext*> multicasts;  // answered
   };
   struct Group {

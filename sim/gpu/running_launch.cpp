@@ -18,8 +18,8 @@ Status CheckCluster(const config::Gpu& gpu, const LaunchRequest& request, const 
   const Dim3& cluster = shape.cluster;
   if (!gpu.cluster_network) return error(fmt::format("a launch with clusters, {} has none", gpu.name), "");
   if (shape.grid.x % cluster.x != 0 || shape.grid.y % cluster.y != 0 || shape.grid.z % cluster.z != 0)
-    return error(fmt::format("the grid {}x{}x{} is no whole number of clusters of {}x{}x{}", shape.grid.x, shape.grid.y,
-                             shape.grid.z, cluster.x, cluster.y, cluster.z),
+    return error(fmt::format("the grid {}x{}x{} is no whole number of clusters of {}x{}x{}", shape.grid.x,
+                             shape.grid.y, shape.grid.z, cluster.x, cluster.y, cluster.z),
                  "");
   const uint32_t largest_gpc = *std::max_element(gpu.sms_per_gpc.begin(), gpu.sms_per_gpc.end());
   if (cluster.Count() > gpu.cluster_network->max_cluster_ctas || cluster.Count() > isa::kMaxClusterCtas ||
@@ -44,7 +44,8 @@ Status CheckLaunch(const config::Gpu& gpu, const LaunchRequest& request, bool al
                  "build the trace for one of these, or ask for it: --allow-foreign");
   if (shape.grid.Count() == 0 || shape.block.Count() == 0) return error("the grid or the block is empty", "");
   if (!gpu.sm.tma && sm::NeedsHopperUnits(request.program->code()))
-    return error(fmt::format("the kernel needs the bulk-copy unit, mbarriers or matrix instructions of a warpgroup, {} has none",
+    return error(fmt::format("the kernel needs the bulk-copy unit, mbarriers or matrix instructions of a "
+                             "warpgroup, {} has none",
                              gpu.name),
                  "choose a machine of sm_version 90 or later");
   if (sm::MaxResidentCtas(gpu, shape) == 0)

@@ -54,10 +54,10 @@ struct RunningLaunch {
   std::vector<ChunkStats> chunk_stats;
   uint64_t ctas;
   uint64_t finished = 0;
-  uint64_t triggered = 0;     // CTAs that executed PREEXIT, or ended without
+  uint64_t triggered = 0;  // CTAs that executed PREEXIT, or ended without
   Cycle last_trigger = 0;
   bool trigger_heard = false;
-  Cycle grid_ready = 0;       // what ACQBULK waits for has ended then; kNever: not yet
+  Cycle grid_ready = 0;  // what ACQBULK waits for has ended then; kNever: not yet
   Cycle start = 0;
   Cycle last_finish = 0;
   Cycle last_acknowledged = 0;  // of its writes

@@ -12,7 +12,7 @@
 namespace heddle::isa {
 class WarpStream;
 struct BulkOperation;
-}
+}  // namespace heddle::isa
 
 namespace heddle::memory {
 
@@ -20,11 +20,11 @@ inline constexpr uint32_t kLineBytes = 128;
 inline constexpr uint32_t kSectorBytes = 32;
 
 enum class RequestKind : uint8_t {
-  kRead,         // data or constants or instructions: sectors come back
-  kWrite,        // sectors travel to the slice; the reply is the acknowledgement that fences wait for
-  kAtomic,       // performed at the slice; a value comes back
-  kReduction,    // performed at the slice; acknowledged
-  kPrefetch,     // as a read, but the sectors stay in L2
+  kRead,       // data or constants or instructions: sectors come back
+  kWrite,      // sectors travel to the slice; the reply is the acknowledgement that fences wait for
+  kAtomic,     // performed at the slice; a value comes back
+  kReduction,  // performed at the slice; acknowledged
+  kPrefetch,   // as a read, but the sectors stay in L2
 };
 
 inline constexpr uint32_t kMulticastSms = 16;
@@ -45,11 +45,11 @@ struct MemoryRequest {
   Cycle cycle = 0;            // leaves the SM
   uint64_t line_address = 0;  // virtual, multiple of kLineBytes
   RequestKind kind = RequestKind::kRead;
-  uint8_t sector_mask = 0;    // bit i: sector i of the line
-  uint16_t payload_bytes = 0; // written bytes (partial sectors are possible)
+  uint8_t sector_mask = 0;     // bit i: sector i of the line
+  uint16_t payload_bytes = 0;  // written bytes (partial sectors are possible)
   uint32_t sm = 0;
-  uint32_t sequence = 0;      // within SM and window
-  uint32_t tag = 0;           // the SM's own; the memory system does not look at it
+  uint32_t sequence = 0;  // within SM and window
+  uint32_t tag = 0;       // the SM's own; the memory system does not look at it
   // Set when the slice must perform the access functionally: atomics, reductions, strong loads, bulk copies to memory.
   isa::WarpStream* stream = nullptr;
   uint32_t token = 0;
@@ -57,9 +57,9 @@ struct MemoryRequest {
   // kWrite, kReduction: a bulk copy, `token` is its row, `lanes` the offset there of payload_bytes bytes. kRead: for
   // several SMs.
   BulkContext* bulk = nullptr;
-  uint32_t launch = 0;        // LaunchHandle on this SM: whose statistics count the request
+  uint32_t launch = 0;  // LaunchHandle on this SM: whose statistics count the request
 
-  Cycle reply_cycle = 0;      // written by the memory system: last sector at the SM, or acknowledgement
+  Cycle reply_cycle = 0;  // written by the memory system: last sector at the SM, or acknowledgement
 };
 
 using Outbox = std::vector<MemoryRequest>;

@@ -21,16 +21,16 @@ namespace heddle::sm {
 struct AsyncWarp {
   enum class Wait : uint8_t { kNothing, kMbarrier, kCluster };
   Wait wait = Wait::kNothing;
-  bool parity = false;          // of the phase that it waits for
-  uint32_t mbarrier = 0;        // offset in the CTA's window
+  bool parity = false;    // of the phase that it waits for
+  uint32_t mbarrier = 0;  // offset in the CTA's window
   Cycle wait_since = 0;
   uint32_t wait_instruction = 0;
 
-  uint32_t registers = 0;       // of a thread
+  uint32_t registers = 0;  // of a thread
   uint32_t matrices_issued = 0;
-  CountedBarrier groups;        // of matrix instructions: gsb0
+  CountedBarrier groups;  // of matrix instructions: gsb0
   uint32_t open_bulk_group = kNoBulkGroup;
-  bool triggered = false;       // PREEXIT
+  bool triggered = false;  // PREEXIT
 };
 
 // The bulk stores of a warp between two UTMACMDFLUSH.
@@ -48,11 +48,11 @@ struct AsyncCta {
   Cluster* cluster = nullptr;
   uint32_t rank = 0;
   uint64_t generation = 0;
-  uint64_t arrived_warps = 0;    // at the cluster barrier, bit by warp of the CTA
+  uint64_t arrived_warps = 0;  // at the cluster barrier, bit by warp of the CTA
   uint64_t exited_warps = 0;
   uint64_t triggered_warps = 0;
   bool reported_trigger = false;
-  int64_t spare_registers = 0;   // given back by USETMAXREG.DEALLOC
+  int64_t spare_registers = 0;  // given back by USETMAXREG.DEALLOC
   std::vector<Warpgroup> warpgroups;
 };
 
@@ -95,7 +95,7 @@ struct AsyncUnits {
   std::vector<uint32_t> empty_works;  // scratch
 
   ClusterOutbox outbox;
-  Cycle next_departure = kUnknown;  // of a message that has not been carried
+  Cycle next_departure = kUnknown;   // of a message that has not been carried
   std::deque<ClusterMessage> inbox;  // by Arrival::index
   std::vector<uint32_t> free_inbox;
 };

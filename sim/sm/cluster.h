@@ -39,17 +39,17 @@ struct ClusterMessage {
     kRelease,  // the cluster barrier is complete
   };
   Kind kind = Kind::kRemote;
-  uint8_t rank = 0;         // of the destination; kArrive, kEnded: of the CTA
-  bool returns = false;     // kRemote: values come back
+  uint8_t rank = 0;           // of the destination; kArrive, kEnded: of the CTA
+  bool returns = false;       // kRemote: values come back
   bool acknowledged = false;  // kRemote: a fence of warp `index` waits for it
-  Cycle cycle = 0;          // leaves the SM
-  Cycle arrival = 0;        // written by the engine; 0: not carried yet, it leaves in a later window
+  Cycle cycle = 0;            // leaves the SM
+  Cycle arrival = 0;          // written by the engine; 0: not carried yet, it leaves in a later window
   Cluster* cluster = nullptr;
   uint32_t from_sm = 0;
   uint32_t to_sm = 0;
-  uint32_t bytes = 0;       // of payload
-  uint32_t index = 0;       // kRemote: warp, or transaction where values come back
-  uint32_t cause = 0;       // index of the instruction behind it
+  uint32_t bytes = 0;  // of payload
+  uint32_t index = 0;  // kRemote: warp, or transaction where values come back
+  uint32_t cause = 0;  // index of the instruction behind it
   isa::RemoteOperation* remote = nullptr;
   isa::BulkOperation* bulk = nullptr;
 };

@@ -240,7 +240,8 @@ void SetLatencies(const config::Gpu& gpu, const Instruction& instruction, Instru
     const TensorTiming tensor = TensorTimingOf(gpu, instruction);
     const double least = gpu.sm.gmma ? gpu.sm.gmma->min_interval_cycles : 1;
     timing->interval_quarters = Narrow(std::max(4 * least, std::ceil(4 * tensor.interval_cycles)));
-    timing->result_cycles = Narrow(tensor.latency_cycles - std::min<double>(tensor.latency_cycles, tensor.interval_cycles));
+    timing->result_cycles =
+        Narrow(tensor.latency_cycles - std::min<double>(tensor.latency_cycles, tensor.interval_cycles));
     timing->constant_offset = Narrow(tensor.shared_bytes);
     if (tensor.closes_group) timing->flags |= kClosesGroup;
     return;

@@ -14,20 +14,20 @@ namespace heddle::sm {
 
 // How an instruction's results come about.
 enum class TimingClass : uint8_t {
-  kFixed,       // operands are read in a fixed window, results come a fixed number of cycles later
-  kVariable,    // the same, but operands are read when ports are free; consumers wait on barriers
-  kMioOnly,     // through the memory queue and the LSU without an address: SHFL, ...
-  kMemory,      // addresses from Execute: global, local, shared, generic
-  kConstant,    // LDC
-  kAsyncCopy,   // LDGSTS
-  kGroup,       // LDGDEPBAR: closes a group of asynchronous copies
-  kFence,       // MEMBAR
-  kInvalidate,  // CCTL.IVALL
-  kControl,     // branches, barriers, EXIT, NANOSLEEP: what Execute says
-  kMbarrier,    // SYNCS, ARRIVES: through the memory queue; Execute says what it did
-  kMatrixGroup, // HGMMA, QGMMA, IGMMA: asynchronous, on the tensor cores of a warpgroup
-  kBulk,        // UTMALDG and the others that the bulk-copy unit takes
-  kBulkGroup,   // UTMACMDFLUSH: closes a group of bulk stores
+  kFixed,        // operands are read in a fixed window, results come a fixed number of cycles later
+  kVariable,     // the same, but operands are read when ports are free; consumers wait on barriers
+  kMioOnly,      // through the memory queue and the LSU without an address: SHFL, ...
+  kMemory,       // addresses from Execute: global, local, shared, generic
+  kConstant,     // LDC
+  kAsyncCopy,    // LDGSTS
+  kGroup,        // LDGDEPBAR: closes a group of asynchronous copies
+  kFence,        // MEMBAR
+  kInvalidate,   // CCTL.IVALL
+  kControl,      // branches, barriers, EXIT, NANOSLEEP: what Execute says
+  kMbarrier,     // SYNCS, ARRIVES: through the memory queue; Execute says what it did
+  kMatrixGroup,  // HGMMA, QGMMA, IGMMA: asynchronous, on the tensor cores of a warpgroup
+  kBulk,         // UTMALDG and the others that the bulk-copy unit takes
+  kBulkGroup,    // UTMACMDFLUSH: closes a group of bulk stores
   // From here on: what must have happened before it issues is not told by control bits alone (Machine::SpecialUntil).
   kDepbar,        // DEPBAR.LE SBx, n
   kMatrixWait,    // WARPGROUP.DEPBAR.LE gsb0, n
@@ -69,8 +69,8 @@ enum InstructionFlag : uint16_t {
   kAsksAhead = 1 << 10,       // when it has left the buffer, there is room for the first of another line
   kAsksAtIssue =
       1 << 11,  // what it needs may have gone since it was selected, or is only looked for at issue
-  kClosesGroup = 1 << 12,     // kMatrixGroup: gsb0
-  kAllocates = 1 << 13,       // USETMAXREG.TRY_ALLOC
+  kClosesGroup = 1 << 12,   // kMatrixGroup: gsb0
+  kAllocates = 1 << 13,     // USETMAXREG.TRY_ALLOC
   kOnScoreboard = 1 << 15,  // its registers are waited for until the cycle at which they are read or written
 };
 
@@ -93,8 +93,8 @@ struct alignas(32) InstructionTiming {
   uint16_t constant_offset = 0;
   uint8_t constant_bank = 0;
   uint8_t depbar_barrier = isa::kNoBarrier;  // x and n of DEPBAR.LE SBx, n
-  uint8_t depbar_count = 0;  // also of WARPGROUP.DEPBAR
-  uint8_t reuse = 0;  // bit i: keep the register of slot i
+  uint8_t depbar_count = 0;                  // also of WARPGROUP.DEPBAR
+  uint8_t reuse = 0;                         // bit i: keep the register of slot i
   std::array<uint8_t, kOperandSlots> slot_register{255, 255,
                                                    255};  // operand slots of the reuse cache; 255: none
   uint8_t dependence_class = 0;                      // producer class (low nibble), consumer class (high)

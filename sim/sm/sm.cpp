@@ -158,7 +158,8 @@ void Sm::Machine::StartWarps(Cycle at) {
     std::vector<Warpgroup>& groups = async->ctas[index].warpgroups;
     groups.resize(CeilDiv<size_t>(cta.warps.size(), kWarpgroupWarps));
     for (size_t i = 0; i < groups.size(); ++i)
-      groups[i].Start(static_cast<uint32_t>(std::min<size_t>(kWarpgroupWarps, cta.warps.size() - i * kWarpgroupWarps)));
+      groups[i].Start(
+          static_cast<uint32_t>(std::min<size_t>(kWarpgroupWarps, cta.warps.size() - i * kWarpgroupWarps)));
   }
   for (uint32_t i = 0; i < cta.warps.size(); ++i) StartWarp(index, i, cta.warps[i], at);
   for (uint32_t i = 0; i < sub_core_count; ++i) Select(i);
@@ -209,7 +210,8 @@ void Sm::Machine::AdvanceCalendars(Cycle begin) {
 }
 
 Cycle Sm::Machine::NextEventCycle() const {
-  const Cycle next = std::min({next_event, next_departure, *std::min_element(next_issue.begin(), next_issue.end())});
+  const Cycle next =
+      std::min({next_event, next_departure, *std::min_element(next_issue.begin(), next_issue.end())});
   return async ? std::min({next, async->next_departure, async->tma.NextRequest()}) : next;
 }
 
@@ -256,7 +258,9 @@ std::vector<FinishedCta>& Sm::finished() { return machine_->finished; }
 std::vector<TriggeredCta>& Sm::triggered() { return machine_->triggered; }
 ClusterOutbox& Sm::cluster_outbox() { return machine_->async->outbox; }
 void Sm::Deliver(const ClusterMessage& message) { machine_->Deliver(message); }
-uint32_t Sm::InstructionOf(uint32_t bulk_work) const { return machine_->async->tma.work(bulk_work).instruction; }
+uint32_t Sm::InstructionOf(uint32_t bulk_work) const {
+  return machine_->async->tma.work(bulk_work).instruction;
+}
 Cluster* Sm::ClusterOf(uint32_t bulk_work) const {
   return machine_->async->ctas[machine_->async->tma.work(bulk_work).cta].cluster;
 }

@@ -89,7 +89,7 @@ class Sm {
   void RunWindow(Cycle begin, Cycle end);
 
   memory::Outbox& outbox();
-  std::vector<FinishedCta>& finished();  // in order of cycle; the engine clears it
+  std::vector<FinishedCta>& finished();    // in order of cycle; the engine clears it
   std::vector<TriggeredCta>& triggered();  // likewise
 
   // Messages to SMs of a cluster. At the window's edge, before TakeReplies, the engine writes `arrival` into those of the

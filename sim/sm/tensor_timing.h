@@ -12,7 +12,8 @@ struct TensorTiming {
   double interval_cycles = 0;
   uint32_t latency_cycles = 0;
   uint32_t ops = 0;  // multiply-adds times two, of the dense shape; of one warp
-  uint32_t shared_bytes = 0;  // operands of a warpgroup's instruction in shared memory: A unless in registers, and B
+  uint32_t shared_bytes =
+      0;  // operands of a warpgroup's instruction in shared memory: A unless in registers, and B
   bool closes_group = false;  // likewise: gsb0
 };
 

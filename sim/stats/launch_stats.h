@@ -67,8 +67,8 @@ struct LaunchStats {
   Cycle start_cycle = 0;  // launch accepted by the front end of the GPU
   Cycle end_cycle = 0;    // last CTA finished and its writes acknowledged
   Counters counters;
-  StallSlots slots{};             // sums to counters.smsp_issue_slots
-  std::vector<PcStats> per_pc;    // by instruction index
+  StallSlots slots{};           // sums to counters.smsp_issue_slots
+  std::vector<PcStats> per_pc;  // by instruction index
   WaitSums waits;
 };
 

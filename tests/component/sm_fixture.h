@@ -177,7 +177,8 @@ class ScriptedStream : public isa::WarpStream {
     if (const auto bulk = bulks.find(index); bulk != bulks.end()) {
       step->kind = isa::StepKind::kBulk;
       step->bulk = &operations_.emplace_back(bulk->second(warp));
-      for (const isa::BulkPiece& piece : step->bulk->pieces) step->bulk->total_shared_bytes += piece.shared_bytes;
+      for (const isa::BulkPiece& piece : step->bulk->pieces)
+        step->bulk->total_shared_bytes += piece.shared_bytes;
     }
     if (const auto arrival = arrivals.find(index); arrival != arrivals.end()) {
       step->kind = isa::StepKind::kMbarrier;
@@ -216,7 +217,8 @@ class ScriptedStream : public isa::WarpStream {
   }
   void CompleteAsyncCopy(uint32_t token, Cycle now) override { copies.emplace_back(now, token); }
   void PerformAtSlice(uint32_t, uint32_t, Cycle) override {}
-  void CompleteBulk(isa::BulkOperation& bulk, uint32_t, uint32_t, uint32_t, uint32_t count, Cycle now) override {
+  void CompleteBulk(isa::BulkOperation& bulk, uint32_t, uint32_t, uint32_t, uint32_t count,
+                    Cycle now) override {
     loaded.emplace_back(now, count);
     if (++completed_[bulk.mbarrier] >= bulks_awaited) Complete(bulk.mbarrier);
   }

@@ -186,7 +186,9 @@ TEST(DispatcherTest, ClustersGoToOneGpcTogether) {
   std::vector<Start> started;
   gpu::Dispatcher dispatcher(gpu, gpu::PlacementOrder(crossbar), {0, 0, 0, 0, 1, 1, 1, 1}, 172,
                              {[](uint32_t, uint32_t) { return true; },
-                              [&](uint32_t sm, uint32_t, Dim3 cta, Cycle at) { started.push_back({sm, cta.x, at}); }});
+                              [&](uint32_t sm, uint32_t, Dim3 cta, Cycle at) {
+                                started.push_back({sm, cta.x, at});
+                              }});
   isa::LaunchShape shape;
   shape.grid = {9, 1, 1};
   shape.block = {64, 1, 1};

@@ -32,7 +32,8 @@ void Sm::Machine::IssueBulk(uint32_t id, const InstructionTiming& timing, Cycle 
     bool ask = false;
     work.earliest = async->tma.Descriptor(bulk.tensor_map_address, work.issued, &ask);
     port.CountFor(warp.launch);
-    if (ask) port.ReadLine(bulk.tensor_map_address & ~uint64_t{memory::kLineBytes - 1},
+    if (ask)
+      port.ReadLine(bulk.tensor_map_address & ~uint64_t{memory::kLineBytes - 1},
                     at + config.l1.miss_latency_cycles, RequestPort::kTensorMap);
   }
   ++warp.loads_unanswered;  // the CTA keeps its shared memory
@@ -95,7 +96,10 @@ void Sm::Machine::DecideStore(uint32_t number) {
     return lsu.Reserve(at, CeilDiv(bytes, shared_bytes_per_cycle));
   });
   if (work.group != kNoBulkGroup) DecideBulkGroup(work.group, done);
-  PushArrival({.cycle = std::max(done, now + 1), .kind = Arrival::Kind::kBulkRead, .launch = work.launch, .index = number});
+  PushArrival({.cycle = std::max(done, now + 1),
+               .kind = Arrival::Kind::kBulkRead,
+               .launch = work.launch,
+               .index = number});
 }
 
 // ---- Groups of bulk stores
@@ -136,7 +140,8 @@ void Sm::Machine::CloseBulkGroup(uint32_t id, const InstructionTiming& timing, C
   group.closed = true;
   group.barrier = timing.read_barrier;
   warps[id].counters.IncrementUnanswered(group.barrier, stats::Stall::k_long_scoreboard);
-  if (IsCounted(id, group.barrier)) group.ticket = counted[id * kBarriers + group.barrier].Push(kUnknown, now);
+  if (IsCounted(id, group.barrier))
+    group.ticket = counted[id * kBarriers + group.barrier].Push(kUnknown, now);
 }
 
 void Sm::Machine::DecideBulkGroup(uint32_t number, Cycle done) {
@@ -161,8 +166,9 @@ void Sm::Machine::SendBulkRequests(Cycle end) {
     const BulkKind kind = work.bulk->kind;
     port.CountFor(work.launch);
     if (kind == BulkKind::kLoad) {
-      memory::MemoryRequest& sent = port.Send(memory::RequestKind::kRead, request.line_address, request.sectors,
-                                              request.cycle, RequestPort::kBulk, request.operation);
+      memory::MemoryRequest& sent =
+          port.Send(memory::RequestKind::kRead, request.line_address, request.sectors, request.cycle,
+                    RequestPort::kBulk, request.operation);
       if (work.context.destinations != 0) sent.bulk = &work.context;
       launches[work.launch].counters.l1tex_m_read_bytes +=
           static_cast<uint64_t>(std::popcount(request.sectors)) * memory::kSectorBytes;
@@ -175,9 +181,9 @@ void Sm::Machine::SendBulkRequests(Cycle end) {
     }
     ReadSource(&work, request.piece + 1, request.cycle);
     if (kind == BulkKind::kExchange) continue;
-    memory::MemoryRequest& sent =
-        port.Send(kind == BulkKind::kReduce ? memory::RequestKind::kReduction : memory::RequestKind::kWrite,
-                  request.line_address, request.sectors, request.cycle, RequestPort::kBulk, request.operation);
+    memory::MemoryRequest& sent = port.Send(
+        kind == BulkKind::kReduce ? memory::RequestKind::kReduction : memory::RequestKind::kWrite,
+        request.line_address, request.sectors, request.cycle, RequestPort::kBulk, request.operation);
     sent.payload_bytes = request.bytes;
     sent.stream = launches[work.launch].stream;
     sent.bulk = &work.context;
@@ -189,7 +195,8 @@ void Sm::Machine::SendBulkRequests(Cycle end) {
 
 void Sm::Machine::ReadSource(BulkWork* work, uint32_t pieces, Cycle at) {
   if (pieces <= work->pieces_read) return;
-  launches[work->launch].stream->ReadBulkSource(*work->bulk, work->pieces_read, pieces - work->pieces_read, at);
+  launches[work->launch].stream->ReadBulkSource(*work->bulk, work->pieces_read, pieces - work->pieces_read,
+                                                at);
   work->pieces_read = pieces;
 }
 
@@ -237,7 +244,10 @@ void Sm::Machine::AnswerTensorMap(uint64_t address, Cycle at) {
 
 void Sm::Machine::FinishLoad(uint32_t number) {
   const BulkWork& work = async->tma.work(number);
-  PushArrival({.cycle = std::max(work.done, now + 1), .kind = Arrival::Kind::kBulkLoaded, .launch = work.launch, .index = number});
+  PushArrival({.cycle = std::max(work.done, now + 1),
+               .kind = Arrival::Kind::kBulkLoaded,
+               .launch = work.launch,
+               .index = number});
 }
 
 // All rows of a load are in the shared memory of the CTA that asked for them.
@@ -245,7 +255,8 @@ void Sm::Machine::BulkLoaded(uint32_t number, Cycle at) {
   const BulkWork work = async->tma.work(number);
   async->tma.Free(number);
   isa::WarpStream* stream = launches[work.launch].stream;
-  stream->CompleteBulk(*work.bulk, work.slot, work.rank, 0, static_cast<uint32_t>(work.bulk->pieces.size()), at);
+  stream->CompleteBulk(*work.bulk, work.slot, work.rank, 0, static_cast<uint32_t>(work.bulk->pieces.size()),
+                       at);
   ReleaseHold(work.warp, at);
   Wake(work.launch, work.instruction, at);
 }

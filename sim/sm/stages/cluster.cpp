@@ -76,7 +76,8 @@ void Sm::Machine::IssueRemote(uint32_t id, SubCore& sub_core, const InstructionT
 // All rows of a bulk copy are at the CTA of that rank at `at`, or leave for it then.
 void Sm::Machine::SendBulk(const BulkWork& work, uint32_t rank, Cycle at) {
   Cluster* cluster = async->ctas[work.cta].cluster;
-  HEDDLE_CHECK(cluster != nullptr && rank < cluster->size, Path(), at, "a bulk copy to a CTA that the cluster does not have");
+  HEDDLE_CHECK(cluster != nullptr && rank < cluster->size, Path(), at,
+               "a bulk copy to a CTA that the cluster does not have");
   ClusterMessage& message = NewMessage(ClusterMessage::Kind::kBulk, *cluster, at);
   message.rank = static_cast<uint8_t>(rank);
   message.to_sm = cluster->members[rank].sm;
@@ -107,7 +108,8 @@ void Sm::Machine::Arrived(uint32_t slot, Cycle at) {
   }
   const Cluster::Member& member = message.cluster->members[message.rank];
   const AsyncCta& state = async->ctas[member.cta];
-  if (state.generation != member.generation || !ctas[member.cta].resident) return;  // the CTA has ended: nobody reads it
+  if (state.generation != member.generation || !ctas[member.cta].resident)
+    return;  // the CTA has ended: nobody reads it
   const Cta& cta = ctas[member.cta];
   isa::WarpStream* stream = launches[cta.launch].stream;
   switch (message.kind) {
@@ -117,7 +119,8 @@ void Sm::Machine::Arrived(uint32_t slot, Cycle at) {
       stream->PerformRemote(*message.remote, cta.slot, message.rank, at);
       Wake(cta.launch, message.cause, at);
       if (!message.returns) return;
-      ClusterMessage& reply = NewMessage(ClusterMessage::Kind::kReply, *message.cluster, access - 1 + async->shared_access_cycles);
+      ClusterMessage& reply = NewMessage(ClusterMessage::Kind::kReply, *message.cluster,
+                                         access - 1 + async->shared_access_cycles);
       reply.to_sm = message.from_sm;
       reply.bytes = BytesTo(*message.remote, message.rank);
       reply.index = message.index;
@@ -197,7 +200,8 @@ void Sm::Machine::ReportClusterArrival(uint32_t cta_id, Cycle at) {
     NewMessage(ClusterMessage::Kind::kArrive, *state.cluster, at).rank = static_cast<uint8_t>(state.rank);
     return;
   }
-  PushArrival({.cycle = at + async->cluster_barrier_cycles, .kind = Arrival::Kind::kClusterRelease, .index = cta_id});
+  PushArrival(
+      {.cycle = at + async->cluster_barrier_cycles, .kind = Arrival::Kind::kClusterRelease, .index = cta_id});
 }
 
 void Sm::Machine::ReleaseCluster(uint32_t cta_id, Cycle at) {

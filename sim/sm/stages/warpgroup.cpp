@@ -14,7 +14,8 @@ constexpr uint32_t kOperandPieceCycles = 8;
 
 }  // namespace
 
-void Sm::Machine::IssueMatrixGroup(uint32_t id, SubCore& sub_core, const InstructionTiming& timing, Cycle at) {
+void Sm::Machine::IssueMatrixGroup(uint32_t id, SubCore& sub_core, const InstructionTiming& timing,
+                                   Cycle at) {
   const Warp& warp = warps[id];
   AsyncWarp& state = async->warps[id];
   Warpgroup& group = WarpgroupOf(id);
@@ -22,14 +23,15 @@ void Sm::Machine::IssueMatrixGroup(uint32_t id, SubCore& sub_core, const Instruc
   const uint32_t queue_ticket = async->queues[sub].Push();
   const uint32_t group_ticket = (timing.flags & kClosesGroup) != 0 ? state.groups.Push(kUnknown, now) : 0;
   group.Issue(warp.in_cta % kWarpgroupWarps, at, queue_ticket, group_ticket);
-  sub_core.ready.SetPortFree(IssuePort::kGmma,
-                             std::max(sub_core.ready.PortFree(IssuePort::kGmma), async->queues[sub].FreeAt()));
+  sub_core.ready.SetPortFree(
+      IssuePort::kGmma, std::max(sub_core.ready.PortFree(IssuePort::kGmma), async->queues[sub].FreeAt()));
   if (timing.read_barrier != isa::kNoBarrier) ReleaseSources(id, timing, at + timing.source_release_cycles);
   while (const Warpgroup::Entry* ready = group.Ready()) BeginMatrixGroup(id, *ready, timing);
 }
 
 // All warps of the warpgroup have issued: the tensor cores start together and take their operands from shared memory.
-void Sm::Machine::BeginMatrixGroup(uint32_t id, const Warpgroup::Entry& entry, const InstructionTiming& timing) {
+void Sm::Machine::BeginMatrixGroup(uint32_t id, const Warpgroup::Entry& entry,
+                                   const InstructionTiming& timing) {
   const Cta& cta = ctas[warps[id].cta];
   Warpgroup& group = WarpgroupOf(id);
   const uint32_t first = warps[id].in_cta / kWarpgroupWarps * kWarpgroupWarps;
@@ -86,7 +88,8 @@ Cycle Sm::Machine::SpecialUntil(uint32_t id, const InstructionTiming& timing) co
     case TimingClass::kMatrixWait:
       return async->warps[id].groups.AtMost(timing.depbar_count);
     case TimingClass::kRegisterPool:
-      return (timing.flags & kAllocates) != 0 && RegistersWanted(id, timing) > async->ctas[warps[id].cta].spare_registers
+      return (timing.flags & kAllocates) != 0 &&
+                     RegistersWanted(id, timing) > async->ctas[warps[id].cta].spare_registers
                  ? kNever
                  : 0;
     case TimingClass::kGridWait:
@@ -108,7 +111,9 @@ void Sm::Machine::MoveRegisters(uint32_t id, const InstructionTiming& timing) {
   state.registers = timing.constant_offset;
   if ((timing.flags & kAllocates) != 0) return;
   for (const uint32_t other : ctas[cta_id].warps) {
-    if (other == id || !warps[other].live || TimingOf(warps[other]).timing_class != TimingClass::kRegisterPool) continue;
+    if (other == id || !warps[other].live ||
+        TimingOf(warps[other]).timing_class != TimingClass::kRegisterPool)
+      continue;
     // It was held back until now, not until whenever the registers came to be known.
     warps[other].block_until = std::max(warps[other].block_until, now + 1);
     warps[other].block_reason = stats::Stall::k_misc;

@@ -112,8 +112,7 @@ bool TmaUnit::Cut(BulkWork* work, BulkRequest* request) const {
   const Span span = SpanOf(*work->bulk, pieces[work->piece]);
   const uint64_t address = span.address + work->offset;
   const uint64_t span_end = (address / request_bytes_ + 1) * request_bytes_;
-  const auto bytes =
-      static_cast<uint32_t>(std::min<uint64_t>(span_end - address, span.bytes - work->offset));
+  const auto bytes = static_cast<uint32_t>(std::min<uint64_t>(span_end - address, span.bytes - work->offset));
   request->line_address = address & ~uint64_t{memory::kLineBytes - 1};
   request->sectors = SectorMask(static_cast<uint32_t>(address - request->line_address), bytes);
   request->bytes = static_cast<uint16_t>(bytes);
@@ -190,8 +189,8 @@ Cycle TmaUnit::NextRequest() const {
 
 bool TmaUnit::PopRequest(Cycle before, BulkRequest* request) {
   if (NextRequest() >= before) return false;
-  const bool load = !load_requests_.empty() &&
-                    (other_requests_.empty() || load_requests_.front().cycle <= other_requests_.front().cycle);
+  const bool load = !load_requests_.empty() && (other_requests_.empty() || load_requests_.front().cycle <=
+                                                                               other_requests_.front().cycle);
   std::deque<BulkRequest>& from = load ? load_requests_ : other_requests_;
   *request = from.front();
   from.pop_front();

@@ -34,24 +34,24 @@ struct BulkRequest {
 struct BulkWork {
   isa::BulkOperation* bulk = nullptr;
   uint32_t launch = 0;
-  uint32_t warp = 0;        // slot
+  uint32_t warp = 0;  // slot
   uint32_t cta = 0;
-  uint32_t slot = 0;        // of the CTA in the stream
-  uint32_t rank = 0;        // of the CTA in its cluster
+  uint32_t slot = 0;         // of the CTA in the stream
+  uint32_t rank = 0;         // of the CTA in its cluster
   uint32_t instruction = 0;  // index
   uint32_t group = kNoBulkGroup;
   Cycle issued = 0;
-  Cycle earliest = 0;        // of its first request; kUnknown while its tensor map is on its way
-  Cycle done = 0;            // latest answer, or end of reading
-  uint32_t requests = 0;     // in all
+  Cycle earliest = 0;     // of its first request; kUnknown while its tensor map is on its way
+  Cycle done = 0;         // latest answer, or end of reading
+  uint32_t requests = 0;  // in all
   uint32_t unanswered = 0;
-  uint32_t decided = 0;      // of a load: requests whose cycle is known
-  uint32_t piece = 0;        // next to cut
+  uint32_t decided = 0;  // of a load: requests whose cycle is known
+  uint32_t piece = 0;    // next to cut
   uint32_t offset = 0;
   uint32_t pieces_read = 0;  // of a store: taken from shared memory
   bool begun = false;
   bool in_use = false;
-  bool source_read = true;   // of a store: the last row has left shared memory
+  bool source_read = true;      // of a store: the last row has left shared memory
   memory::BulkContext context;  // of its requests
 };
 
@@ -97,17 +97,16 @@ class TmaUnit {
   void Begin(BulkWork* work);
   uint32_t RequestsOf(const isa::BulkOperation& bulk) const;
 
-
   uint64_t box_quarters_;
   uint64_t request_quarters_;
   double store_bytes_per_cycle_;
   uint32_t request_bytes_;
   uint32_t places_;
   uint32_t descriptor_entries_;
-  uint64_t next_box_ = 0;      // quarter cycles
-  uint64_t next_load_ = 0;     // likewise
-  double next_store_ = 0;      // cycles
-  uint32_t asked_ = 0;         // places taken
+  uint64_t next_box_ = 0;   // quarter cycles
+  uint64_t next_load_ = 0;  // likewise
+  double next_store_ = 0;   // cycles
+  uint32_t asked_ = 0;      // places taken
   std::deque<BulkWork> works_;
   std::vector<uint32_t> free_works_;
   std::deque<uint32_t> loads_;  // with requests that are not decided
