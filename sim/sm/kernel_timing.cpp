@@ -339,17 +339,8 @@ int64_t ImmediateOf(const Instruction& instruction) {
 }
 
 bool IsHopperUnit(TimingClass timing_class) {
-  switch (timing_class) {
-    case TimingClass::kMbarrier:
-    case TimingClass::kMatrixGroup:
-    case TimingClass::kMatrixWait:
-    case TimingClass::kBulk:
-    case TimingClass::kBulkGroup:
-    case TimingClass::kRegisterPool:
-      return true;
-    default:
-      return false;
-  }
+  return (timing_class >= TimingClass::kMbarrier && timing_class <= TimingClass::kBulkGroup) ||
+         timing_class == TimingClass::kMatrixWait || timing_class == TimingClass::kRegisterPool;
 }
 
 bool WaitsForL1(const Instruction& instruction) {
