@@ -12,6 +12,7 @@
 
 #include "frontend/emulator/functional_runner.h"
 #include "frontend/trace/htrace.h"
+#include "sim/base/large_pages.h"
 #include "sim/config/load.h"
 #include "sim/gpu/gpu.h"
 #include "tools/replay/replay.h"
@@ -145,6 +146,7 @@ void Register() {
 }  // namespace heddle
 
 int main(int argc, char** argv) {
+  heddle::UseLargePages();
   heddle::Register();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;

@@ -4,9 +4,11 @@
 #include <vector>
 
 #include "heddle_version.h"
+#include "sim/base/large_pages.h"
 #include "tools/heddle/command.h"
 
 int main(int argc, char** argv) {
+  heddle::UseLargePages();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (!arguments.empty() && arguments.front() == "--version") {
     fmt::print("heddle {} ({}, {})\n", HEDDLE_VERSION, HEDDLE_BUILD_TYPE, HEDDLE_COMPILER);
