@@ -32,6 +32,8 @@ Stall SpecialStall(TimingClass timing_class) {
   switch (timing_class) {
     case TimingClass::kDepbar:
       return Stall::k_long_scoreboard;
+    case TimingClass::kMatrixGroup:
+      return Stall::k_gmma;
     case TimingClass::kMatrixWait:
       return Stall::k_warpgroup_arrive;
     default:

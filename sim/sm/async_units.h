@@ -57,7 +57,7 @@ struct AsyncCta {
 };
 
 struct AsyncUnits {
-  AsyncUnits(const config::Gpu& gpu, uint32_t sub_cores)
+  explicit AsyncUnits(const config::Gpu& gpu)
       : gmma(gpu.sm.gmma.value_or(config::Gmma{.issue_interval_cycles = 1,
                                                .issue_latency_cycles = 1,
                                                .queue_entries = 1,
@@ -67,7 +67,7 @@ struct AsyncUnits {
         cluster_barrier_cycles(gpu.cluster_network->barrier_latency_cycles),
         tma(*gpu.sm.tma, gpu.interconnect.sm_write_bytes_per_cycle),
         issue_to_bulk_request(gpu.sm.tma->issue_to_request_cycles),
-        queues(sub_cores, GmmaQueue(gmma.queue_entries)),
+        queues(gpu.sm.max_warps, GmmaQueue(gmma.queue_entries)),
         warps(gpu.sm.max_warps),
         ctas(gpu.sm.max_ctas) {
     for (const config::OperationTiming& entry : gpu.sm.operations)
@@ -82,7 +82,7 @@ struct AsyncUnits {
   uint32_t shared_access_cycles = 0;  // from the LSU to a value out of shared memory
   TmaUnit tma;
   const Cycle issue_to_bulk_request;
-  std::vector<GmmaQueue> queues;  // by sub-core
+  std::vector<GmmaQueue> queues;  // by warp slot
   std::vector<AsyncWarp> warps;
   std::vector<AsyncCta> ctas;
   uint64_t generation = 0;

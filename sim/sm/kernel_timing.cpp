@@ -340,7 +340,8 @@ int64_t ImmediateOf(const Instruction& instruction) {
 
 bool IsHopperUnit(TimingClass timing_class) {
   return (timing_class >= TimingClass::kMbarrier && timing_class <= TimingClass::kBulkGroup) ||
-         timing_class == TimingClass::kMatrixWait || timing_class == TimingClass::kRegisterPool;
+         timing_class == TimingClass::kMatrixGroup || timing_class == TimingClass::kMatrixWait ||
+         timing_class == TimingClass::kRegisterPool;
 }
 
 bool WaitsForL1(const Instruction& instruction) {

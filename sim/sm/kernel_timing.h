@@ -25,11 +25,11 @@ enum class TimingClass : uint8_t {
   kInvalidate,   // CCTL.IVALL
   kControl,      // branches, barriers, EXIT, NANOSLEEP: what Execute says
   kMbarrier,     // SYNCS, ARRIVES: through the memory queue; Execute says what it did
-  kMatrixGroup,  // HGMMA, QGMMA, IGMMA: asynchronous, on the tensor cores of a warpgroup
   kBulk,         // UTMALDG and the others that the bulk-copy unit takes
   kBulkGroup,    // UTMACMDFLUSH: closes a group of bulk stores
   // From here on: what must have happened before it issues is not told by control bits alone (Machine::SpecialUntil).
   kDepbar,        // DEPBAR.LE SBx, n
+  kMatrixGroup,   // HGMMA, QGMMA, IGMMA: asynchronous, on the tensor cores of a warpgroup
   kMatrixWait,    // WARPGROUP.DEPBAR.LE gsb0, n
   kRegisterPool,  // USETMAXREG
   kGridWait,      // ACQBULK

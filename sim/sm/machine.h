@@ -316,7 +316,7 @@ struct Sm::Machine {
   Warpgroup& WarpgroupOf(uint32_t warp) {
     return async->ctas[warps[warp].cta].warpgroups[warps[warp].in_cta / kWarpgroupWarps];
   }
-  void IssueMatrixGroup(uint32_t warp, SubCore& sub_core, const InstructionTiming& timing, Cycle at);
+  void IssueMatrixGroup(uint32_t warp, const InstructionTiming& timing, Cycle at);
   void BeginMatrixGroup(uint32_t warp, const Warpgroup::Entry& entry, const InstructionTiming& timing);
   Cycle ReadOperands(Cycle start, const InstructionTiming& timing);
   int64_t RegistersWanted(uint32_t warp, const InstructionTiming& timing) const;

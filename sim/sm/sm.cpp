@@ -36,7 +36,7 @@ Sm::Machine::Machine(const config::Gpu& gpu, uint32_t sm_id)
       port(sm_id),
       warp_in_use(gpu.sm.max_warps) {
   if (gpu.sm.tma && gpu.sm.mbarrier && gpu.cluster_network)
-    async = std::make_unique<AsyncUnits>(gpu, gpu.sm.sub_core_count);
+    async = std::make_unique<AsyncUnits>(gpu);
   next_issue.fill(kNever);
   HEDDLE_CHECK(std::has_single_bit(sub_core_count) && sub_core_count <= kMaxSubCores &&
                    gpu.sm.max_warps <= kMaxWarps && gpu.sm.max_warps <= sub_core_count * kWarpsPerSubCore &&
@@ -196,6 +196,7 @@ void Sm::Machine::StartWarp(uint32_t cta_index, uint32_t in_cta, uint32_t slot, 
                 kTrackedRegisters, Cycle{0});
   if (async) {
     async->warps[slot] = AsyncWarp{};
+    async->queues[slot].Clear();
     async->warps[slot].registers = launch.shape.registers_per_thread;
   }
   warp.branch_until = at;

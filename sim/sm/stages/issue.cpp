@@ -210,7 +210,7 @@ void Sm::Machine::Perform(uint32_t id, SubCore& sub_core, const InstructionTimin
       IssueMbarrier(id, sub_core, timing, at);
       return;
     case TimingClass::kMatrixGroup:
-      IssueMatrixGroup(id, sub_core, timing, at);
+      IssueMatrixGroup(id, timing, at);
       return;
     case TimingClass::kBulk:
       IssueBulk(id, timing, at);

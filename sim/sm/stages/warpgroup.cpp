@@ -14,17 +14,13 @@ constexpr uint32_t kOperandPieceCycles = 8;
 
 }  // namespace
 
-void Sm::Machine::IssueMatrixGroup(uint32_t id, SubCore& sub_core, const InstructionTiming& timing,
-                                   Cycle at) {
+void Sm::Machine::IssueMatrixGroup(uint32_t id, const InstructionTiming& timing, Cycle at) {
   const Warp& warp = warps[id];
   AsyncWarp& state = async->warps[id];
   Warpgroup& group = WarpgroupOf(id);
-  const uint32_t sub = SubCoreOf(id);
-  const uint32_t queue_ticket = async->queues[sub].Push();
+  const uint32_t queue_ticket = async->queues[id].Push();
   const uint32_t group_ticket = (timing.flags & kClosesGroup) != 0 ? state.groups.Push(kUnknown, now) : 0;
   group.Issue(warp.in_cta % kWarpgroupWarps, at, queue_ticket, group_ticket);
-  sub_core.ready.SetPortFree(
-      IssuePort::kGmma, std::max(sub_core.ready.PortFree(IssuePort::kGmma), async->queues[sub].FreeAt()));
   if (timing.read_barrier != isa::kNoBarrier) ReleaseSources(id, timing, at + timing.source_release_cycles);
   while (const Warpgroup::Entry* ready = group.Ready()) BeginMatrixGroup(id, *ready, timing);
 }
@@ -49,10 +45,7 @@ void Sm::Machine::BeginMatrixGroup(uint32_t id, const Warpgroup::Entry& entry,
     sub_core.port_free_quarters[kTensor] = start + quarters;
     sub_core.ready.SetPortFree(IssuePort::kTensor, (start + quarters + 3) / 4);
     counters.sm_pipe_tensor_cycles_active += (quarters + 3) / 4;
-    GmmaQueue& queue = async->queues[SubCoreOf(member)];
-    queue.Begin(entry.queue_ticket[m], begin);
-    const Cycle issued = (sub_core.port_free_quarters[static_cast<size_t>(IssuePort::kGmma)] + 3) / 4;
-    sub_core.ready.SetPortFree(IssuePort::kGmma, std::max(issued, queue.FreeAt()));
+    async->queues[member].Begin(entry.queue_ticket[m], begin);
     if ((timing.flags & kClosesGroup) != 0) async->warps[member].groups.Answer(entry.group_ticket[m], done);
     // A copy that is still to be read, or an accumulator to be written: the warp's registers stay.
     warps[member].loads_done = std::max(warps[member].loads_done, done);
@@ -85,6 +78,8 @@ Cycle Sm::Machine::SpecialUntil(uint32_t id, const InstructionTiming& timing) co
   switch (timing.timing_class) {
     case TimingClass::kDepbar:
       return DepbarUntil(id, timing);
+    case TimingClass::kMatrixGroup:
+      return async->queues[id].FreeAt();
     case TimingClass::kMatrixWait:
       return async->warps[id].groups.AtMost(timing.depbar_count);
     case TimingClass::kRegisterPool:

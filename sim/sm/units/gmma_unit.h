@@ -1,7 +1,7 @@
 // The order in which matrix instructions of warpgroups (wgmma) begin and end.
 //
 // Four warps of a warpgroup issue the same instructions, each on its own sub-core; an instruction begins on the four
-// tensor cores together when the last of them has issued it, in the order of issue. A sub-core holds a few that have
+// tensor cores together when the last of them has issued it, in the order of issue. A few of each warp may have
 // issued and not begun. What a warp waits for are groups: an instruction with gsb0 closes one, which ends with that
 // instruction; WARPGROUP.DEPBAR.LE gsb0, n waits until at most n groups are left.
 //
@@ -21,7 +21,7 @@ namespace heddle::sm {
 
 inline constexpr uint32_t kWarpgroupWarps = 4;
 
-// Issues of one sub-core: `entries` of them may wait for their beginning.
+// Issues of one warp: `entries` of them may wait for their beginning.
 class GmmaQueue {
  public:
   explicit GmmaQueue(uint32_t entries) : begins_(entries, 0) {}
