@@ -133,7 +133,7 @@ std::string Sm::Machine::DescribeWait(uint32_t id) const {
   std::string text = fmt::format("mbarrier {:#x}, phase {}", state.mbarrier, state.parity ? 1 : 0);
   uint32_t copies = 0;
   for (const BulkWork& work : async->tma.works()) {
-    if (!work.in_use || work.bulk->kind != isa::BulkKind::kLoad || work.cta != warps[id].cta ||
+    if (!work.in_use || work.kind != isa::BulkKind::kLoad || work.cta != warps[id].cta ||
         work.bulk->mbarrier != state.mbarrier)
       continue;
     ++copies;

@@ -18,6 +18,7 @@ void Sm::Machine::IssueBulk(uint32_t id, const InstructionTiming& timing, Cycle 
   const AsyncCta& cta = async->ctas[warp.cta];
   BulkWork work;
   work.bulk = &bulk;
+  work.kind = bulk.kind;
   work.launch = warp.launch;
   work.warp = id;
   work.cta = warp.cta;
@@ -163,7 +164,7 @@ void Sm::Machine::SendBulkRequests(Cycle end) {
   BulkRequest request;
   while (async->tma.PopRequest(end, &request)) {
     BulkWork& work = async->tma.work(request.operation);
-    const BulkKind kind = work.bulk->kind;
+    const BulkKind kind = work.kind;
     port.CountFor(work.launch);
     if (kind == BulkKind::kLoad) {
       memory::MemoryRequest& sent =
@@ -203,20 +204,20 @@ void Sm::Machine::ReadSource(BulkWork* work, uint32_t pieces, Cycle at) {
 // The last row of a store has left shared memory, the last request of a prefetch the SM.
 void Sm::Machine::BulkSourceRead(uint32_t number, Cycle at) {
   BulkWork& work = async->tma.work(number);
-  if (work.bulk->kind != BulkKind::kPrefetch)
+  if (work.kind != BulkKind::kPrefetch && (work.unanswered != 0 || work.requests == 0))
     ReadSource(&work, static_cast<uint32_t>(work.bulk->pieces.size()), at);
   ReleaseHold(work.warp, at);
-  if (work.bulk->kind == BulkKind::kExchange) {
+  if (work.kind == BulkKind::kExchange) {
     for (uint32_t left = work.bulk->destination_ranks; left != 0; left &= left - 1)
       SendBulk(work, static_cast<uint32_t>(std::countr_zero(left)), at);
   }
   work.source_read = true;
-  if (work.bulk->kind == BulkKind::kExchange || work.unanswered == 0) async->tma.Free(number);
+  if (work.kind == BulkKind::kExchange || work.unanswered == 0) async->tma.Free(number);
 }
 
 void Sm::Machine::AnswerBulk(uint32_t number, Cycle at) {
   BulkWork& work = async->tma.work(number);
-  const bool load = work.bulk->kind == BulkKind::kLoad;
+  const bool load = work.kind == BulkKind::kLoad;
   --work.unanswered;
   if (load) {
     async->tma.Answered();

@@ -32,7 +32,9 @@ struct BulkRequest {
 
 // One bulk instruction on its way.
 struct BulkWork {
-  isa::BulkOperation* bulk = nullptr;
+  isa::BulkOperation* bulk =
+      nullptr;  // the stream's: gone when all of it has been performed, answers may still come
+  isa::BulkKind kind = isa::BulkKind::kLoad;
   uint32_t launch = 0;
   uint32_t warp = 0;  // slot
   uint32_t cta = 0;
