@@ -397,6 +397,19 @@ bool IsQuiet(const InstructionTiming& timing) {
   }
 }
 
+bool IsPlainPipe(const InstructionTiming& timing) {
+  switch (timing.port) {
+    case IssuePort::kMio:
+    case IssuePort::kGlobal:
+    case IssuePort::kNone:
+    case IssuePort::kFma:
+    case IssuePort::kFmaHeavy:
+      return false;
+    default:
+      return (timing.flags & kSharedPipe) == 0;
+  }
+}
+
 bool AsksAtIssue(const InstructionTiming& timing) {
   return (timing.flags & (kReadsConstant | kSharedPipe)) != 0 || timing.port == IssuePort::kGlobal;
 }
@@ -474,6 +487,7 @@ KernelTiming BuildKernelTiming(const config::Gpu& gpu, const isa::KernelCode& co
     if (timing.ignores_stall_counts) each.stall_cycles = 1;
     if (IsQuiet(each)) each.flags |= kIsQuiet;
     if (AsksAtIssue(each)) each.flags |= kAsksAtIssue;
+    if (IsPlainPipe(each)) each.flags |= kPlainPipe;
     each.flags |= FetchFlagsOf(gpu, timing.code_address, i);
   }
   // New stall counts are right along straight-line code; what jumps there is held back like any early read.

@@ -71,6 +71,7 @@ enum InstructionFlag : uint16_t {
       1 << 11,  // what it needs may have gone since it was selected, or is only looked for at issue
   kClosesGroup = 1 << 12,   // kMatrixGroup: gsb0
   kAllocates = 1 << 13,     // USETMAXREG.TRY_ALLOC
+  kPlainPipe = 1 << 14,     // takes a pipe of its sub-core and no other
   kOnScoreboard = 1 << 15,  // its registers are waited for until the cycle at which they are read or written
 };
 

@@ -53,6 +53,10 @@ inline void Sm::Machine::OccupyPort(SubCore& sub_core, uint32_t local, const Ins
     free_quarters = std::max(free_quarters, 4 * at) + quarters;
     which.ready.SetPortFree(port, (free_quarters + 3) / 4, &which == &sub_core ? local : kNoIndex);
   };
+  if ((timing.flags & kPlainPipe) != 0) {
+    occupy(sub_core, timing.port, timing.interval_quarters);
+    return;
+  }
   // The heavy half of the FMA pipe is not free before the whole.
   const auto hold_heavy = [&] {
     const Cycle fma = sub_core.ready.PortFree(IssuePort::kFma);
@@ -78,11 +82,7 @@ inline void Sm::Machine::OccupyPort(SubCore& sub_core, uint32_t local, const Ins
       hold_heavy();
       return;
     default:
-      if ((timing.flags & kSharedPipe) == 0) {
-        occupy(sub_core, timing.port, timing.interval_quarters);
-      } else {
-        for (SubCore& each : sub_cores) occupy(each, timing.port, timing.interval_quarters);
-      }
+      for (SubCore& each : sub_cores) occupy(each, timing.port, timing.interval_quarters);
   }
 }
 
@@ -118,7 +118,8 @@ void Sm::Machine::BlockForConstant(uint32_t id, uint64_t address, Cycle arrival)
   warp.block_line = address & ~uint64_t{memory::kLineBytes - 1};
 }
 
-inline void Sm::Machine::Issue(uint32_t sub_core_id) {
+// Inlined where it is called, once: the loop below is where the time of a simulation goes.
+[[gnu::always_inline]] inline void Sm::Machine::Issue(uint32_t sub_core_id) {
   SubCore& sub_core = sub_cores[sub_core_id];
   const uint32_t local = sub_core.next_warp;
   const uint32_t id = WarpAt(sub_core_id, local);

@@ -14,6 +14,7 @@ void L1Cache::Resize(uint64_t bytes) {
   ways_ = static_cast<uint32_t>(bytes / (uint64_t{sets_} * memory::kLineBytes));
   const size_t count = size_t{sets_} * ways_;
   tags_.assign(count, 0);
+  found_.assign(sets_, 0);
   short_tags_.assign(count, 0);
   lines_.assign(count, Line{});
   ranks_.resize(count);
@@ -34,32 +35,36 @@ void L1Cache::Invalidate() {
   }
 }
 
-size_t L1Cache::SetStart(uint64_t line_address) const {
+size_t L1Cache::SetOf(uint64_t line_address) const {
   // Folding higher bits in spreads power-of-two strides over the sets.
   const uint64_t line = line_address / memory::kLineBytes;
-  return ((line ^ line >> set_shift_ ^ line >> set_shift_ >> set_shift_) & (sets_ - 1)) * ways_;
+  return (line ^ line >> set_shift_ ^ line >> set_shift_ >> set_shift_) & (sets_ - 1);
 }
 
-// The way that holds the line, or ways_. Tags are compared many at a time, by their lower half.
-uint32_t L1Cache::WayOf(size_t start, uint64_t line_address) const {
+// The way that holds the line, or ways_. Neighbouring words are often asked for one after the other; otherwise tags are
+// compared many at a time, by their lower half.
+uint32_t L1Cache::WayOf(size_t set, uint64_t line_address) {
+  const size_t start = set * ways_;
   const uint64_t tag = TagOf(line_address);
+  if (ways_ > 0 && tags_[start + found_[set]] == tag) return found_[set];
   const auto short_tag = static_cast<uint32_t>(tag);
   const uint32_t* short_tags = short_tags_.data() + start;
   uint32_t way = ways_;
   for (uint32_t i = 0; i < ways_; ++i) way = short_tags[i] == short_tag ? i : way;
-  if (way == ways_ || tags_[start + way] == tag) return way;
-  for (way = 0; way < ways_ && tags_[start + way] != tag;)
-    ++way;  // two lines whose lower halves are the same
+  if (way == ways_) return way;
+  if (tags_[start + way] != tag)  // two lines whose lower halves are the same
+    for (way = 0; way < ways_ && tags_[start + way] != tag;) ++way;
+  if (way < ways_) found_[set] = static_cast<uint16_t>(way);
   return way;
 }
 
 L1Cache::Lookup L1Cache::Find(uint64_t line_address, uint8_t sectors) {
   Lookup found;
   found.missing = sectors;
-  const size_t start = SetStart(line_address);
-  const uint32_t way = WayOf(start, line_address);
+  const size_t set = SetOf(line_address);
+  const uint32_t way = WayOf(set, line_address);
   if (way == ways_) return found;
-  found.line = static_cast<uint32_t>(start + way);
+  found.line = static_cast<uint32_t>(set * ways_ + way);
   Line& line = lines_[found.line];
   line.used = ++clock_;
   Rank(found.line);
@@ -75,7 +80,7 @@ void L1Cache::Rank(uint32_t id) {
 
 // Replaces the line that was used longest ago of those that nothing is on its way to.
 uint32_t L1Cache::Allocate(uint64_t line_address) {
-  const size_t start = SetStart(line_address);
+  const size_t start = SetOf(line_address) * ways_;
   int64_t oldest = kPinned;
   for (uint32_t way = 0; way < ways_; ++way) oldest = std::min(oldest, ranks_[start + way]);
   if (oldest == kPinned) return kNone;

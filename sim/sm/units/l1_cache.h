@@ -67,8 +67,8 @@ class L1Cache {
     uint32_t next = kNone;
   };
 
-  size_t SetStart(uint64_t line_address) const;
-  uint32_t WayOf(size_t start, uint64_t line_address) const;
+  size_t SetOf(uint64_t line_address) const;
+  uint32_t WayOf(size_t set, uint64_t line_address);
   uint32_t Allocate(uint64_t line_address);
   void Rank(uint32_t line);
   static uint64_t TagOf(uint64_t line_address) { return line_address / memory::kLineBytes + 1; }
@@ -82,6 +82,7 @@ class L1Cache {
   uint32_t ways_ = 0;
   uint32_t pending_limit_;
   uint64_t clock_ = 0;
+  std::vector<uint16_t> found_;  // by set: the way that was found last
   // By set and way.
   std::vector<uint64_t> tags_;        // line number + 1; 0: empty
   std::vector<uint32_t> short_tags_;  // their lower halves
