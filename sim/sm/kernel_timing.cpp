@@ -7,6 +7,7 @@
 #include "sim/base/check.h"
 #include "sim/memory/memory_request.h"
 #include "sim/sm/hazards.h"
+#include "sim/sm/issue_flags.h"
 #include "sim/sm/tensor_timing.h"
 
 namespace heddle::sm {
@@ -371,60 +372,6 @@ uint8_t StallCycles(const config::Gpu& gpu, const isa::Control& control) {
   return std::max<uint8_t>(control.stall, yields ? 2 : 1);
 }
 
-// Results of variable latency, and sources that are read some time after issue.
-bool WaitsOnScoreboard(const InstructionTiming& timing) {
-  switch (timing.timing_class) {
-    case TimingClass::kVariable:
-    case TimingClass::kMioOnly:
-    case TimingClass::kMemory:
-    case TimingClass::kConstant:
-    case TimingClass::kAsyncCopy:
-      return (timing.dependence_class & 15) == 0;
-    default:
-      return false;
-  }
-}
-
-bool IsQuiet(const InstructionTiming& timing) {
-  switch (timing.timing_class) {
-    case TimingClass::kFixed:
-    case TimingClass::kVariable:
-    case TimingClass::kDepbar:
-      return timing.read_barrier == isa::kNoBarrier && timing.write_barrier == isa::kNoBarrier &&
-             (timing.flags & kOnScoreboard) == 0;
-    default:
-      return false;
-  }
-}
-
-bool IsPlainPipe(const InstructionTiming& timing) {
-  switch (timing.port) {
-    case IssuePort::kMio:
-    case IssuePort::kGlobal:
-    case IssuePort::kNone:
-    case IssuePort::kFma:
-    case IssuePort::kFmaHeavy:
-      return false;
-    default:
-      return (timing.flags & kSharedPipe) == 0;
-  }
-}
-
-bool AsksAtIssue(const InstructionTiming& timing) {
-  return (timing.flags & (kReadsConstant | kSharedPipe)) != 0 || timing.port == IssuePort::kGlobal;
-}
-
-// Where instruction `index` stands in its line, seen from the buffer of a warp that has just issued it.
-uint16_t FetchFlagsOf(const config::Gpu& gpu, uint64_t code_address, uint64_t index) {
-  const uint64_t line_bytes = std::min(gpu.sm.instruction_caches.l0.line_bytes, memory::kLineBytes);
-  const uint64_t next = code_address + (index + 1) * isa::kInstructionBytes;
-  const uint64_t last =
-      next + uint64_t{gpu.sm.sub_core.instruction_buffer_entries - 1} * isa::kInstructionBytes;
-  const bool ends = next % line_bytes < isa::kInstructionBytes;
-  const bool asks = last % line_bytes < isa::kInstructionBytes;
-  return static_cast<uint16_t>((ends ? kEndsLine : 0) | (asks ? kAsksAhead : 0));
-}
-
 InstructionTiming TimingOf(const config::Gpu& gpu, const Instruction& instruction) {
   InstructionTiming timing;
   timing.timing_class = ClassOf(instruction);
@@ -485,10 +432,8 @@ KernelTiming BuildKernelTiming(const config::Gpu& gpu, const isa::KernelCode& co
   for (size_t i = 0; i < timing.instructions.size(); ++i) {
     InstructionTiming& each = timing.instructions[i];
     if (timing.ignores_stall_counts) each.stall_cycles = 1;
-    if (IsQuiet(each)) each.flags |= kIsQuiet;
-    if (AsksAtIssue(each)) each.flags |= kAsksAtIssue;
-    if (IsPlainPipe(each)) each.flags |= kPlainPipe;
-    each.flags |= FetchFlagsOf(gpu, timing.code_address, i);
+    each.flags =
+        static_cast<uint16_t>(each.flags | IssueFlagsOf(each) | FetchFlagsOf(gpu, timing.code_address, i));
   }
   // New stall counts are right along straight-line code; what jumps there is held back like any early read.
   timing.tracks_registers = timing.ignores_stall_counts || (SlowerThanAssumed(timing.dependences) &&
