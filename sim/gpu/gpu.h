@@ -27,9 +27,10 @@ class LaunchProgram;
 namespace heddle::gpu {
 
 // What L2, the TLBs and the dirty lines of an earlier launch look like when a launch starts. Launches that
-// overlap others share whatever these left.
+// overlap others share whatever these left. Under every policy a launch finds its code, parameters and translations as
+// an earlier run of the same kernel leaves them.
 enum class CachePolicy : uint8_t {
-  kCold,   // empty, as under Nsight Compute's --cache-control all
+  kCold,   // empty of data, as under Nsight Compute's --cache-control all
   kWarm,   // as the launch before left them
   kFlush,  // full of another buffer's lines, dirty up to the limit: what a benchmark's flush kernel leaves
 };

@@ -90,6 +90,16 @@ void MemorySystem::FillWithForeignLines() {
   for (Group& group : groups_) group.slices.FillWithForeignLines();
 }
 
+void MemorySystem::PlaceInL2(uint64_t address, uint64_t bytes) {
+  const uint64_t mask = ~uint64_t{memory::kLineBytes - 1};
+  for (uint64_t line = address & mask; line < address + bytes; line += memory::kLineBytes) {
+    const memory::Location location = map_.Locate(map_.PhysicalLine(line));
+    groups_[location.group].slices.PlaceLine(location, geometry_.PlaceOf(location.index, location.home));
+    const uint64_t page = line >> page_shift_;
+    if (tlb_.Peek(page) == nullptr) tlb_.Insert(page, 0);
+  }
+}
+
 uint64_t MemorySystem::DirtyLines() const {
   uint64_t lines = 0;
   for (const Group& group : groups_) lines += group.slices.DirtyLines();
@@ -182,8 +192,10 @@ void MemorySystem::WalkPages() {
       page->ready = std::max(at, entry->ready);
       continue;
     }
-    ++walk_counters_[page->statistics].tlb_misses;
-    page->ready = tlb_.Insert(page->page, at + walk_cycles_)->ready;
+    // A page for which there is still room was translated by an earlier run; what has been driven out is walked for.
+    const bool known = tlb_.HasRoom(page->page);
+    walk_counters_[page->statistics].tlb_misses += !known;
+    page->ready = tlb_.Insert(page->page, known ? at : at + walk_cycles_)->ready;
   }
 }
 

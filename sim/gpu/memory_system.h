@@ -55,6 +55,8 @@ class MemorySystem {
 
   void InvalidateCaches();  // L2 and TLBs; dirty lines are forgotten
   void FillWithForeignLines();
+  // The lines of [address, address + bytes) are in L2, their pages in the GPU's TLB: not between Serve's stages.
+  void PlaceInL2(uint64_t address, uint64_t bytes);
   uint64_t DirtyLines() const;
 
   const interconnect::Crossbar& crossbar() const { return crossbar_; }

@@ -78,6 +78,7 @@ RunningLaunch::OnSm& RunningLaunch::Open(sm::Sm* sm, Cycle at) {
   on.stream = request->program->OpenOnSm(sm->id());
   on.handle = sm->OpenLaunch(timing, request->program->shape(), on.stream.get(),
                              &chunk_stats[uint64_t{sm->id()} * chunk_stats.size() / on_sm.size()], at);
+  sm->WarmCaches(on.handle);
   on.open = true;
   return on;
 }

@@ -271,6 +271,16 @@ void SliceGroup::FillWithForeignLines() {
   for (Slice& slice : slices_) slice.lines.FillWithForeignLines();
 }
 
+void SliceGroup::PlaceLine(const Location& location, const Place& place) {
+  L2Slice& lines = At(location.home, location.slice).lines;
+  Way way = lines.Find(place);
+  if (way.set == nullptr) {
+    Dirt forgotten;
+    way = lines.Allocate(place, &forgotten);
+  }
+  way.valid() = 0xf;
+}
+
 void SliceGroup::Reset() {
   for (Slice& slice : slices_) {
     slice.lines.Reset();

@@ -55,6 +55,8 @@ class SliceGroup {
 
   void InvalidateCaches();  // dirty lines are forgotten
   void FillWithForeignLines();
+  // The line is clean and whole in its home slice.
+  void PlaceLine(const Location& location, const Place& place);
   void Reset();
 
   uint64_t DirtyLines() const;

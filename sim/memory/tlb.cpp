@@ -18,6 +18,11 @@ Tlb::Entry* Tlb::FindSlow(uint64_t page) {
   return nullptr;
 }
 
+bool Tlb::HasRoom(uint64_t page) const {
+  const Entry* set = &entries_[page % sets_ * ways_];
+  return std::any_of(set, set + ways_, [](const Entry& each) { return each.used == 0; });
+}
+
 Tlb::Entry* Tlb::Peek(uint64_t page) {
   Entry* set = &entries_[page % sets_ * ways_];
   Entry* entry = std::find_if(set, set + ways_, [&](const Entry& each) { return each.page == page; });

@@ -27,6 +27,8 @@ class Tlb {
     return FindSlow(page);
   }
   Entry* Insert(uint64_t page, Cycle ready);
+  // There is room for the page without another one's leaving.
+  bool HasRoom(uint64_t page) const;
   // The page's entry, or nullptr; does not make it more recently used.
   Entry* Peek(uint64_t page);
 

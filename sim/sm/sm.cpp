@@ -280,6 +280,13 @@ bool Sm::Idle() const { return machine_->ctas_used == 0; }
 uint32_t Sm::id() const { return machine_->id; }
 std::vector<WarpWait> Sm::DescribeWaits() const { return machine_->DescribeWaits(); }
 
+void Sm::WarmCaches(LaunchHandle launch) {
+  const KernelTiming& timing = *machine_->launches[launch].timing;
+  machine_->fetch.Warm(timing.code_address, timing.instructions.size() * isa::kInstructionBytes);
+  if (timing.constant_bank_address[0] != 0)
+    machine_->constants.Warm(timing.constant_bank_address[0], kConstantBank0Bytes);
+}
+
 void Sm::InvalidateCaches(bool everything) {
   machine_->l1.Invalidate();
   if (!everything) return;

@@ -35,6 +35,9 @@ namespace heddle::sm {
 
 inline constexpr Cycle kNever = ~Cycle{0};
 
+// The driver's words and at most 4 KiB of parameters.
+inline constexpr uint32_t kConstantBank0Bytes = 4608;
+
 using LaunchHandle = uint32_t;  // of a launch on one SM; reused after CloseLaunch
 
 struct FinishedCta {
@@ -110,6 +113,9 @@ class Sm {
   Cycle NextEventCycle() const;
   bool Idle() const;  // no resident CTA
   uint32_t id() const;
+
+  // What an earlier run of the same kernel has left here: its code in the SM's instruction cache, its parameters in L1.5.
+  void WarmCaches(LaunchHandle launch);
 
   // Between launches: forget L1, and with `everything` also the instruction and constant caches.
   void InvalidateCaches(bool everything);

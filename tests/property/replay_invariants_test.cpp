@@ -194,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mechanism{"dram_rows", {"dram.trcd_ns=0", "dram.trp_ns=0"}},
         Mechanism{"dram_turnaround", {"dram.read_write_turnaround_ns=0"}},
         Mechanism{"dram_refresh", {"dram.refresh_duration_ns=0"}},
-        Mechanism{"tlb", {"tlb.l3.miss_latency_cycles=0"}},
+        Mechanism{"tlb", {"tlb.l2.miss_latency_cycles=0"}},
         Mechanism{"launch_overhead", {"launch.overhead_cycles=0"}},
         Mechanism{"cta_dispatch", {"launch.cta_dispatch_interval_cycles=0"}},
         Mechanism{"interlocked", {"dependence=interlocked"}},

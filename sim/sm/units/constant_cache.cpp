@@ -59,6 +59,11 @@ void ConstantCache::Answer(uint64_t line_address, Cycle arrival) {
   if (Cycle* line = l1_5_.Find(line_address / memory::kLineBytes); line != nullptr) *line = arrival;
 }
 
+void ConstantCache::Warm(uint64_t address, uint64_t bytes) {
+  for (uint64_t line = address / memory::kLineBytes; line * memory::kLineBytes < address + bytes; ++line)
+    if (l1_5_.Find(line) == nullptr) l1_5_.Insert(line, 0);
+}
+
 void ConstantCache::Clear() {
   for (TagArray& l0 : l0_) l0.Clear();
   std::fill(newest_.begin(), newest_.end(), Newest{});

@@ -25,6 +25,8 @@ class ConstantCache {
   // L2's answer to the request for the memory line at `line_address`.
   void Answer(uint64_t line_address, Cycle arrival);
   void Clear();
+  // The lines of [address, address + bytes) are in L1.5.
+  void Warm(uint64_t address, uint64_t bytes);
 
   uint64_t misses() const { return misses_; }  // lines that L1.5 asked L2 for
 

@@ -88,6 +88,11 @@ Cycle InstructionFetch::Answer(uint64_t line_address, Cycle arrival) {
   return in_l0;
 }
 
+void InstructionFetch::Warm(uint64_t address, uint64_t bytes) {
+  for (uint64_t line = address / memory::kLineBytes; line * memory::kLineBytes < address + bytes; ++line)
+    if (l1_.Find(line) == nullptr) l1_.Insert(line, 0);
+}
+
 void InstructionFetch::Clear() {
   for (Front& front : fronts_) {
     front.l0.Clear();

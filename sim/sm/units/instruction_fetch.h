@@ -31,6 +31,8 @@ class InstructionFetch {
   // L2's answer to the request for a memory line. Returns when the line is in the L0s that asked.
   Cycle Answer(uint64_t line_address, Cycle arrival);
   void Clear();
+  // The lines of [address, address + bytes) are in L1.
+  void Warm(uint64_t address, uint64_t bytes);
 
   uint64_t requests() const { return requests_; }  // lines that L0s and stream buffers asked L1 for
   uint64_t misses() const { return misses_; }      // lines that L1 asked L2 for
