@@ -175,6 +175,8 @@ TEST_F(HopperTest, RequestsDoNotCrossLines) {
   EXPECT_EQ(data[0].sector_mask, 0b1100);
   EXPECT_EQ(data[1].sector_mask, 0b0011);
   EXPECT_EQ(data[1].line_address, 0x10'0080u);
+  EXPECT_EQ(stats.counters.tma_inst_executed, 1u);
+  EXPECT_EQ(stats.counters.tma_requests, 2u);
 }
 
 // With two places the third request leaves when the first answer comes, 200 cycles after 111.

@@ -166,6 +166,7 @@ void Sm::Machine::SendBulkRequests(Cycle end) {
     BulkWork& work = async->tma.work(request.operation);
     const BulkKind kind = work.kind;
     port.CountFor(work.launch);
+    ++launches[work.launch].counters.tma_requests;
     if (kind == BulkKind::kLoad) {
       memory::MemoryRequest& sent =
           port.Send(memory::RequestKind::kRead, request.line_address, request.sectors, request.cycle,
