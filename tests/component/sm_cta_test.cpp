@@ -101,6 +101,9 @@ TEST_F(SmTest, ResidencyFollowsTheScarcest) {
   shape.shared_bytes_per_cta = 0;
   shape.block = {32, 1, 1};
   EXPECT_EQ(MaxResidentCtas(*gpu, shape), 32u);  // max_ctas
+  shape.registers_per_thread = 200;              // 6400 a warp: 10 in an SM, but 2 in each sub-core
+  EXPECT_EQ(MaxResidentCtas(*gpu, shape), 8u);
+  shape.registers_per_thread = 32;
   shape.block = {2048, 1, 1};
   EXPECT_EQ(MaxResidentCtas(*gpu, shape), 0u);
 }

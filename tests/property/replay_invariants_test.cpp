@@ -200,8 +200,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mechanism{"interlocked", {"dependence=interlocked"}},
         Mechanism{"rescheduled",
                   {"dependence=rescheduled", "sm.dependences[class_fma].to_same_cycles=2",
-                   "sm.dependences[class_alu].to_same_cycles=2"}},
-        Mechanism{"warp_allocation_unit", {"sm.warp_allocation_unit=8"}}),
+                   "sm.dependences[class_alu].to_same_cycles=2"}}),
     [](const testing::TestParamInfo<Mechanism>& info) { return info.param.name; });
 
 TEST_P(EveryMechanism, ChangesTheTimeOfSomeKernel) {
