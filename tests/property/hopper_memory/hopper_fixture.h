@@ -133,7 +133,7 @@ class HopperMemory : public testing::Test {
     const Result<SliceChoice> choice = ChooseSlice(launch, {.ctas = 0});
     ASSERT_TRUE(choice.ok()) << choice.error().ToString();
     EXPECT_LE(choice->slice->kind, at_most) << choice->report;
-    for (const uint64_t seed : {0, 1, 2, 3}) {
+    for (uint64_t seed = 0; seed < 4; ++seed) {
       SCOPED_TRACE("delay seed " + std::to_string(seed));
       const auto memory = RunOnce(launch, seed);
       check(*memory);
