@@ -12,13 +12,10 @@ ClusterNetwork::ClusterNetwork(const config::Gpu& gpu)
 
 Cycle ClusterNetwork::Pass(uint32_t from, uint32_t to, Cycle at, uint32_t bytes) {
   if (bytes == 0) return at + latency_;
+  out_[from].AdvanceTo(at);
+  in_[to].AdvanceTo(at + latency_);
   const Cycle gone = out_[from].Reserve(at, bytes) - 1;
   return in_[to].Reserve(gone + latency_, bytes) - 1;
-}
-
-void ClusterNetwork::AdvanceTo(Cycle cycle) {
-  for (engine::Calendar& calendar : out_) calendar.AdvanceTo(cycle);
-  for (engine::Calendar& calendar : in_) calendar.AdvanceTo(cycle);
 }
 
 }  // namespace heddle::interconnect

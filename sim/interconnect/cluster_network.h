@@ -16,11 +16,8 @@ class ClusterNetwork {
   explicit ClusterNetwork(const config::Gpu& gpu);  // that has a cluster_network
 
   // `bytes` leave SM `from` at `at`; returns the arrival of the last at SM `to`: at least latency_cycles later. A message
-  // without payload takes no bandwidth.
+  // without payload takes no bandwidth. Calls come with rising `at`, so that what lies behind it can be forgotten.
   Cycle Pass(uint32_t from, uint32_t to, Cycle at, uint32_t bytes);
-  void AdvanceTo(Cycle cycle);
-
-  Cycle latency_cycles() const { return latency_; }
 
  private:
   Cycle latency_;

@@ -195,6 +195,27 @@ TEST_F(HopperTest, BytesInFlightAreLimited) {
   EXPECT_EQ(IssuedAt(2), 512u + 9 + 23);
 }
 
+// A box outside its tensor has nothing to wait for, but its turn comes when the load before it has sent its last request: at
+// the second answer, as above. What the other CTAs are told leaves then.
+TEST_F(HopperTest, EmptyBoxForTheClusterLeavesWhenItsTurnComes) {
+  overrides = {"sm.tma.requests_in_flight=2"};
+  isa::BulkOperation outside = Box(isa::BulkKind::kLoad, 1, 128, 0x20'0000);
+  outside.pieces[0].global_bytes = 0;
+  outside.destination_ranks = 3;
+  Bulk(Op::kUTMALDG, Box(isa::BulkKind::kLoad, 4, 128, 0x10'0000));
+  Bulk(Op::kUTMALDG, outside);
+  Exit();
+  Cluster cluster;
+  cluster.size = 2;
+  Build(1);
+  sm->StartCta(launch, {0, 0, 0}, 0, &cluster, 0);
+  RunToEnd();
+  std::vector<Cycle> left;
+  for (const ClusterMessage& message : sm->cluster_outbox())
+    if (message.kind == ClusterMessage::Kind::kBulk) left.push_back(message.cycle - stream.executed[0].cycle);
+  EXPECT_EQ(left, (std::vector<Cycle>{312, 312}));
+}
+
 // Boxes begin 32 cycles apart, however small.
 TEST_F(HopperTest, BoxesHaveAnInterval) {
   stream.bulks_awaited = 2;

@@ -84,9 +84,10 @@ void Sm::Machine::FinishEmptyLoad(uint32_t number) {
     FinishLoad(number);
     return;
   }
+  const Cycle at = std::max(work.done, now);  // its turn may have come long after its tensor map did
   for (uint32_t left = work.context.destinations; left != 0; left &= left - 1)
-    SendBulk(work, static_cast<uint32_t>(std::countr_zero(left)), work.done);
-  ReleaseHold(work.warp, work.done);
+    SendBulk(work, static_cast<uint32_t>(std::countr_zero(left)), at);
+  ReleaseHold(work.warp, at);
   async->tma.Free(number);
 }
 
