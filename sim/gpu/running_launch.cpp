@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "sim/base/check.h"
+#include "sim/isa/matrix.h"
 
 namespace heddle::gpu {
 
@@ -44,10 +45,18 @@ Status CheckLaunch(const config::Gpu& gpu, const LaunchRequest& request, bool al
                  "build the trace for one of these, or ask for it: --allow-foreign");
   if (shape.grid.Count() == 0 || shape.block.Count() == 0) return error("the grid or the block is empty", "");
   if (!gpu.sm.tma && sm::NeedsHopperUnits(request.program->code()))
-    return error(fmt::format("the kernel needs the bulk-copy unit, mbarriers or matrix instructions of a "
-                             "warpgroup, {} has none",
+    return error(fmt::format("the kernel needs the bulk-copy unit, mbarriers, cluster barriers or matrix "
+                             "instructions of a warpgroup, {} has none",
                              gpu.name),
                  "choose a machine of sm_version 90 or later");
+  const auto& code = request.program->code().instructions;
+  const auto matrix = std::find_if(code.begin(), code.end(), [](const isa::Instruction& instruction) {
+    return isa::IsWarpGroupMatrix(instruction.op);
+  });
+  if (!gpu.sm.gmma && matrix != code.end())
+    return error(fmt::format("the kernel has matrix instructions of a warpgroup ({}), {} has no sm.gmma",
+                             isa::Name(matrix->op), gpu.name),
+                 "choose a machine of sm_version 90");
   if (sm::MaxResidentCtas(gpu, shape) == 0)
     return error(
         fmt::format(
@@ -96,6 +105,7 @@ stats::LaunchStats RunningLaunch::Assemble() const {
   sum.per_pc.resize(chunk_stats.front().per_pc.size());
   for (const stats::LaunchStats& chunk : chunk_stats) {
     sum.counters += chunk.counters;
+    stats::Add(chunk.waits, &sum.waits);
     for (size_t i = 0; i < sum.slots.size(); ++i) sum.slots[i] += chunk.slots[i];
     for (size_t pc = 0; pc < sum.per_pc.size(); ++pc) {
       sum.per_pc[pc].issued += chunk.per_pc[pc].issued;

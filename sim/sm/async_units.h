@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -58,16 +59,13 @@ struct AsyncCta {
 
 struct AsyncUnits {
   explicit AsyncUnits(const config::Gpu& gpu)
-      : gmma(gpu.sm.gmma.value_or(config::Gmma{.issue_interval_cycles = 1,
-                                               .issue_latency_cycles = 1,
-                                               .queue_entries = 1,
-                                               .min_interval_cycles = 1})),
+      : gmma(gpu.sm.gmma),
         wake_cycles(gpu.sm.mbarrier->wake_cycles),
         cluster_latency_cycles(gpu.cluster_network->latency_cycles),
         cluster_barrier_cycles(gpu.cluster_network->barrier_latency_cycles),
         tma(*gpu.sm.tma, gpu.interconnect.sm_write_bytes_per_cycle),
         issue_to_bulk_request(gpu.sm.tma->issue_to_request_cycles),
-        queues(gpu.sm.max_warps, GmmaQueue(gmma.queue_entries)),
+        queues(gpu.sm.max_warps, GmmaQueue(gmma ? gmma->queue_entries : 0)),
         warps(gpu.sm.max_warps),
         ctas(gpu.sm.max_ctas) {
     for (const config::OperationTiming& entry : gpu.sm.operations)
@@ -75,7 +73,7 @@ struct AsyncUnits {
     shared_access_cycles -= std::min(shared_access_cycles, gpu.sm.mio.issue_to_lsu_cycles);
   }
 
-  const config::Gmma gmma;
+  const std::optional<config::Gmma> gmma;  // absent: code that needs it is refused before it starts
   const Cycle wake_cycles;
   const Cycle cluster_latency_cycles;
   const Cycle cluster_barrier_cycles;

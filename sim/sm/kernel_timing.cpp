@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "sim/base/check.h"
-#include "sim/memory/memory_request.h"
 #include "sim/sm/hazards.h"
 #include "sim/sm/issue_flags.h"
 #include "sim/sm/tensor_timing.h"
@@ -239,7 +238,7 @@ void SetLatencies(const config::Gpu& gpu, const Instruction& instruction, Instru
   if (operation == nullptr) operation = FindOperation(gpu, RelativeOf(instruction.op), instruction);
   if (timing->port == IssuePort::kGmma) {
     const TensorTiming tensor = TensorTimingOf(gpu, instruction);
-    const double least = gpu.sm.gmma ? gpu.sm.gmma->min_interval_cycles : 1;
+    const double least = gpu.sm.gmma->min_interval_cycles;
     timing->interval_quarters = Narrow(std::max(4 * least, std::ceil(4 * tensor.interval_cycles)));
     timing->result_cycles =
         Narrow(tensor.latency_cycles - std::min<double>(tensor.latency_cycles, tensor.interval_cycles));
@@ -339,7 +338,18 @@ int64_t ImmediateOf(const Instruction& instruction) {
   return 0;
 }
 
-bool IsHopperUnit(TimingClass timing_class) {
+// Whether it touches what Machine::async holds.
+bool IsHopperUnit(const Instruction& instruction) {
+  switch (instruction.op) {
+    case Op::kUCGABAR_ARV:
+    case Op::kUCGABAR_WAIT:
+    case Op::kSTAS:
+    case Op::kREDAS:
+      return true;
+    default:
+      break;
+  }
+  const TimingClass timing_class = ClassOf(instruction);
   return (timing_class >= TimingClass::kMbarrier && timing_class <= TimingClass::kBulkGroup) ||
          timing_class == TimingClass::kMatrixGroup || timing_class == TimingClass::kMatrixWait ||
          timing_class == TimingClass::kRegisterPool;
@@ -418,7 +428,7 @@ KernelTiming BuildKernelTiming(const config::Gpu& gpu, const isa::KernelCode& co
     if (last.depbar_barrier != isa::kNoBarrier && last.depbar_count > 0)
       timing.counted_barriers = static_cast<uint8_t>(timing.counted_barriers | 1u << last.depbar_barrier);
     timing.has_async_copies |= last.timing_class == TimingClass::kAsyncCopy;
-    timing.has_hopper_units |= IsHopperUnit(last.timing_class);
+    timing.has_hopper_units |= IsHopperUnit(instruction);
   }
   timing.dependences = DependencesOf(gpu);
   FindHazards(code, &timing);
@@ -446,8 +456,7 @@ KernelTiming BuildKernelTiming(const config::Gpu& gpu, const isa::KernelCode& co
 }
 
 bool NeedsHopperUnits(const isa::KernelCode& code) {
-  return std::any_of(code.instructions.begin(), code.instructions.end(),
-                     [](const Instruction& instruction) { return IsHopperUnit(ClassOf(instruction)); });
+  return std::any_of(code.instructions.begin(), code.instructions.end(), IsHopperUnit);
 }
 
 }  // namespace heddle::sm

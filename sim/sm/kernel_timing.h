@@ -14,19 +14,19 @@ namespace heddle::sm {
 
 // How an instruction's results come about.
 enum class TimingClass : uint8_t {
-  kFixed,        // operands are read in a fixed window, results come a fixed number of cycles later
-  kVariable,     // the same, but operands are read when ports are free; consumers wait on barriers
-  kMioOnly,      // through the memory queue and the LSU without an address: SHFL, ...
-  kMemory,       // addresses from Execute: global, local, shared, generic
-  kConstant,     // LDC
-  kAsyncCopy,    // LDGSTS
-  kGroup,        // LDGDEPBAR: closes a group of asynchronous copies
-  kFence,        // MEMBAR
-  kInvalidate,   // CCTL.IVALL
-  kControl,      // branches, barriers, EXIT, NANOSLEEP: what Execute says
-  kMbarrier,     // SYNCS, ARRIVES: through the memory queue; Execute says what it did
-  kBulk,         // UTMALDG and the others that the bulk-copy unit takes
-  kBulkGroup,    // UTMACMDFLUSH: closes a group of bulk stores
+  kFixed,       // operands are read in a fixed window, results come a fixed number of cycles later
+  kVariable,    // the same, but operands are read when ports are free; consumers wait on barriers
+  kMioOnly,     // through the memory queue and the LSU without an address: SHFL, ...
+  kMemory,      // addresses from Execute: global, local, shared, generic
+  kConstant,    // LDC
+  kAsyncCopy,   // LDGSTS
+  kGroup,       // LDGDEPBAR: closes a group of asynchronous copies
+  kFence,       // MEMBAR
+  kInvalidate,  // CCTL.IVALL
+  kControl,     // branches, barriers, EXIT, NANOSLEEP: what Execute says
+  kMbarrier,    // SYNCS, ARRIVES: through the memory queue; Execute says what it did
+  kBulk,        // UTMALDG and the others that the bulk-copy unit takes
+  kBulkGroup,   // UTMACMDFLUSH: closes a group of bulk stores
   // From here on: what must have happened before it issues is not told by control bits alone (Machine::SpecialUntil).
   kDepbar,        // DEPBAR.LE SBx, n
   kMatrixGroup,   // HGMMA, QGMMA, IGMMA: asynchronous, on the tensor cores of a warpgroup
@@ -114,7 +114,7 @@ struct KernelTiming {
   std::vector<uint32_t> tensor_ops;             // by index: multiply-adds times two of a matrix instruction
   uint8_t counted_barriers = 0;                 // barriers named by a DEPBAR.LE with n > 0
   bool has_async_copies = false;
-  bool has_hopper_units = false;  // instructions that need sm.gmma, sm.mbarrier or sm.tma
+  bool has_hopper_units = false;  // see NeedsHopperUnits
   uint64_t code_address = 0;
   std::array<uint64_t, 5> constant_bank_address{};
 
@@ -136,7 +136,8 @@ struct KernelTiming {
 KernelTiming BuildKernelTiming(const config::Gpu& gpu, const isa::KernelCode& code,
                                const isa::LaunchShape& shape);
 
-// Whether the code has instructions of sm.tma, sm.mbarrier or sm.gmma, without which an SM cannot run it.
+// Whether the code has instructions of sm.tma, sm.mbarrier, sm.gmma or the cluster network, without which an SM cannot run
+// it.
 bool NeedsHopperUnits(const isa::KernelCode& code);
 
 }  // namespace heddle::sm

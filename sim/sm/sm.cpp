@@ -25,7 +25,7 @@ Sm::Machine::Machine(const config::Gpu& gpu, uint32_t sm_id)
       shared_bytes_per_cycle(gpu.sm.shared_memory.banks * gpu.sm.shared_memory.bank_bytes),
       copy_extra_cycles(static_cast<uint32_t>(std::lround(gpu.sm.l1.ldgsts_latency_extra_cycles))),
       gmma_issue_quarters(
-          gpu.sm.gmma ? static_cast<uint32_t>(std::lround(4 * gpu.sm.gmma->issue_interval_cycles)) : 4),
+          gpu.sm.gmma ? static_cast<uint32_t>(std::lround(4 * gpu.sm.gmma->issue_interval_cycles)) : 0),
       sub_cores(gpu.sm.sub_core_count, SubCore(gpu)),
       warps(gpu.sm.max_warps),
       ctas(gpu.sm.max_ctas),
@@ -35,8 +35,7 @@ Sm::Machine::Machine(const config::Gpu& gpu, uint32_t sm_id)
       shared(gpu.sm.shared_memory),
       port(sm_id),
       warp_in_use(gpu.sm.max_warps) {
-  if (gpu.sm.tma && gpu.sm.mbarrier && gpu.cluster_network)
-    async = std::make_unique<AsyncUnits>(gpu);
+  if (gpu.sm.tma && gpu.sm.mbarrier && gpu.cluster_network) async = std::make_unique<AsyncUnits>(gpu);
   next_issue.fill(kNever);
   HEDDLE_CHECK(std::has_single_bit(sub_core_count) && sub_core_count <= kMaxSubCores &&
                    gpu.sm.max_warps <= kMaxWarps && gpu.sm.max_warps <= sub_core_count * kWarpsPerSubCore &&
@@ -97,11 +96,7 @@ void Sm::Machine::CloseLaunch(LaunchHandle handle, Cycle at) {
   reported_fetch_misses = fetch.misses();
   reported_constant_misses = constants.misses();
   launch.stats->counters += launch.counters;
-  for (const auto& [key, sum] : launch.waits) {
-    stats::WaitSum& total = launch.stats->waits[key];
-    total.count += sum.count;
-    total.cycles += sum.cycles;
-  }
+  stats::Add(launch.waits, &launch.stats->waits);
   if (launch.per_pc != nullptr)
     for (size_t i = 0; i < launch.timing->instructions.size(); ++i)
       launch.per_pc[i].issued = launch.per_pc[i].slots[static_cast<size_t>(stats::Stall::k_selected)];

@@ -9,6 +9,14 @@ Counters& Counters::operator+=(const Counters& other) {
   return *this;
 }
 
+void Add(const WaitSums& from, WaitSums* to) {
+  for (const auto& [key, sum] : from) {
+    WaitSum& total = (*to)[key];
+    total.count += sum.count;
+    total.cycles += sum.cycles;
+  }
+}
+
 const std::vector<CounterDef>& CounterDefs() {
   static const std::vector<CounterDef> defs = {
 #define HEDDLE_COUNTER(name, unit, text) {#name, #unit, text, &Counters::name},

@@ -62,6 +62,7 @@ struct WaitSum {
 inline constexpr uint32_t kUnknownCause = ~0u;
 // {index of the instruction that waited, index of the one whose arrival or copy let it go on, or kUnknownCause}
 using WaitSums = std::map<std::pair<uint32_t, uint32_t>, WaitSum>;
+void Add(const WaitSums& from, WaitSums* to);
 
 struct LaunchStats {
   Cycle start_cycle = 0;  // launch accepted by the front end of the GPU

@@ -232,5 +232,16 @@ TEST_F(SmAccountingTest, IdleSlotsAreCharged) {
   EXPECT_EQ(Slots(Stall::k_no_warp) + Slots(Stall::k_drain), 4 * now - 282);
 }
 
+// Before sm_90 nothing starts early: PREEXIT of foreign code says nothing, and the CTA's end is what is heard.
+TEST_F(SmTest, TriggerWithoutDependentLaunches) {
+  stream.triggers.insert(0);
+  Append(Make(Op::kPREEXIT, Bits(1)));
+  Exit();
+  Run();
+  EXPECT_TRUE(sm->triggered().empty());
+  ASSERT_EQ(finished.size(), 1u);
+  EXPECT_FALSE(finished[0].triggered);
+}
+
 }  // namespace
 }  // namespace heddle::sm

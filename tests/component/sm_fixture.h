@@ -115,6 +115,7 @@ class ScriptedStream : public isa::WarpStream {
   std::map<uint32_t, std::function<isa::MemoryAccess(uint32_t warp)>> accesses;
   std::map<uint32_t, isa::BarrierAccess> barriers;
   std::map<uint32_t, uint32_t> sleeps_ns;
+  std::set<uint32_t> triggers;
   std::map<uint32_t, std::vector<uint32_t>> jumps;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> jumps_of_warp;  // {warp, index}: target, always taken
 
@@ -166,6 +167,7 @@ class ScriptedStream : public isa::WarpStream {
       step->kind = isa::StepKind::kSleep;
       step->sleep_ns = sleep->second;
     }
+    if (triggers.contains(index)) step->kind = isa::StepKind::kTrigger;
     if (const auto barrier = barriers.find(index); barrier != barriers.end()) {
       step->kind = isa::StepKind::kBarrier;
       step->barrier = barrier->second;

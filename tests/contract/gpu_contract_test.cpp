@@ -94,24 +94,26 @@ class BlockedStream : public isa::WarpStream {
   bool blocked_ = false;
 };
 
-class BlockedProgram : public isa::LaunchProgram {
+// Instructions without operands, and a stream that knows what they do.
+template <typename Stream>
+class ListedProgram : public isa::LaunchProgram {
  public:
-  BlockedProgram() {
-    code_.sm_version = 80;
-    isa::Instruction barrier;
-    barrier.op = isa::Op::kBAR;
-    isa::Instruction exit;
-    exit.op = isa::Op::kEXIT;
-    exit.pc = 16;
-    code_.instructions = {barrier, exit};
-    shape_.block = {32, 1, 1};
+  ListedProgram(uint32_t sm_version, const std::vector<isa::Op>& ops, uint32_t ctas = 1, uint32_t warps = 1) {
+    code_.sm_version = sm_version;
+    for (const isa::Op op : ops) {
+      isa::Instruction& instruction = code_.instructions.emplace_back();
+      instruction.op = op;
+      instruction.pc = static_cast<uint32_t>(code_.instructions.size() - 1) * isa::kInstructionBytes;
+    }
+    shape_.grid = {ctas, 1, 1};
+    shape_.block = {kWarpLanes * warps, 1, 1};
     shape_.registers_per_thread = 16;
     shape_.code_address = 1 << 20;
   }
   const isa::KernelCode& code() const override { return code_; }
   const isa::LaunchShape& shape() const override { return shape_; }
   isa::MemoryImage& memory() override { return memory_; }
-  std::unique_ptr<isa::WarpStream> OpenOnSm(uint32_t) override { return std::make_unique<BlockedStream>(); }
+  std::unique_ptr<isa::WarpStream> OpenOnSm(uint32_t) override { return std::make_unique<Stream>(); }
   std::vector<isa::StreamIssue> Issues() const override { return {}; }
 
  private:
@@ -121,7 +123,7 @@ class BlockedProgram : public isa::LaunchProgram {
 };
 
 TEST(GpuContract, DeadlockSaysWhoWaitsForWhat) {
-  BlockedProgram blocked;
+  ListedProgram<BlockedStream> blocked(80, {isa::Op::kBAR, isa::Op::kEXIT});
   test::ScriptedMemory memory;
   test::ScriptedProgram after(Copy(1), &memory);
   gpu::Gpu gpu(Small(), {});
@@ -137,6 +139,103 @@ TEST(GpuContract, DeadlockSaysWhoWaitsForWhat) {
       std::string::npos)
       << result.error().message;
   EXPECT_FALSE(gpu.Run(launches).ok());  // the machine is not used again
+}
+
+// What a machine lacks is said before anything runs, also where its cubins are not the machine's own.
+TEST(GpuContract, RefusesUnitsThatTheMachineDoesNotHave) {
+  gpu::RunOptions options;
+  options.allow_foreign_cubins = true;
+  const auto refusal = [&](const config::Gpu& machine, isa::Op op) {
+    ListedProgram<BlockedStream> program(90, {op, isa::Op::kEXIT});
+    const LaunchRequest launch{&program, "foreign", 0, {}};
+    const auto result = gpu::Gpu(machine, options).Run({&launch, 1});
+    EXPECT_FALSE(result.ok());
+    if (result.ok()) return std::string();
+    EXPECT_EQ(result.error().code, ExitCode::kTrace);
+    return result.error().message;
+  };
+  for (const isa::Op op : {isa::Op::kUCGABAR_ARV, isa::Op::kUCGABAR_WAIT, isa::Op::kSYNCS, isa::Op::kSTAS,
+                           isa::Op::kREDAS, isa::Op::kUTMALDG, isa::Op::kHGMMA})
+    EXPECT_NE(refusal(Small(), op).find("the kernel needs the bulk-copy unit, mbarriers, cluster barriers"),
+              std::string::npos)
+        << isa::Name(op);
+
+  config::Gpu without_gmma = config::LoadGpu("h100_sxm5", {}).value();  // as machines after sm_90 are
+  without_gmma.sm.gmma.reset();
+  for (const isa::Op op : {isa::Op::kHGMMA, isa::Op::kQGMMA, isa::Op::kIGMMA, isa::Op::kBGMMA})
+    EXPECT_NE(refusal(without_gmma, op)
+                  .find("matrix instructions of a warpgroup (" + std::string(isa::Name(op)) + "), "),
+              std::string::npos)
+        << isa::Name(op);
+}
+
+// Two warps a CTA: 0 waits for an mbarrier (instruction 0), 1 sleeps and arrives at it (3).
+class MbarrierStream : public isa::WarpStream {
+ public:
+  void StartCta(const isa::CtaStart& start) override {
+    next_.resize(std::max<size_t>(next_.size(), 2 * (start.slot + 1)));
+    next_[2 * start.slot] = 0;
+    next_[2 * start.slot + 1] = 2;
+  }
+  void EndCta(uint32_t) override {}
+  isa::InstructionRun NextRun(uint32_t warp) override {
+    return {next_[warp], 0, ~0U, isa::WarpState::kRunnable};
+  }
+  void Execute(uint32_t warp, Cycle, isa::WarpStep* step) override {
+    step->kind = isa::StepKind::kMbarrier;
+    step->state = isa::WarpState::kRunnable;
+    step->lanes = ~0U;
+    step->index = next_[warp]++;
+    switch (step->index) {
+      case 0:
+        step->mbarrier = {.op = isa::MbarrierOp::kWait, .lanes = 1, .blocked = true};
+        step->state = isa::WarpState::kBlocked;
+        break;
+      case 2:
+        step->kind = isa::StepKind::kSleep;
+        step->sleep_ns = 500;
+        break;
+      case 3:
+        step->mbarrier = {.op = isa::MbarrierOp::kArrive, .lanes = 1};
+        woken_.push_back(warp - 1);
+        break;
+      default:
+        step->kind = isa::StepKind::kExit;
+        step->state = isa::WarpState::kFinished;
+    }
+  }
+  void ReleaseBarrier(uint32_t, uint8_t) override {}
+  void CompleteAsyncCopy(uint32_t, Cycle) override {}
+  void PerformAtSlice(uint32_t, uint32_t, Cycle) override {}
+
+ private:
+  std::vector<uint32_t> next_;
+};
+
+// Which instruction ended which wait, of all SMs and on any number of threads.
+TEST(GpuContract, WaitsAreAddedUpOverSms) {
+  using isa::Op;
+  constexpr uint32_t kCtas = 40;
+  const config::Gpu machine = config::LoadGpu("h100_sxm5", {}).value();
+  stats::WaitSum expected;
+  for (const uint32_t threads : {1U, 3U}) {
+    ListedProgram<MbarrierStream> program(90, {Op::kSYNCS, Op::kEXIT, Op::kNANOSLEEP, Op::kSYNCS, Op::kEXIT},
+                                          kCtas, 2);
+    const LaunchRequest launch{&program, "waits", 0, {}};
+    gpu::RunOptions options;
+    options.threads = threads;
+    const auto result = gpu::Gpu(machine, options).Run({&launch, 1});
+    ASSERT_TRUE(result.ok()) << result.error().ToString();
+    const stats::WaitSums& waits = (*result)[0].waits;
+    ASSERT_EQ(waits.size(), 1U);
+    EXPECT_EQ(waits.begin()->first, (std::pair<uint32_t, uint32_t>{0, 3}));
+    const stats::WaitSum& sum = waits.begin()->second;
+    EXPECT_EQ(sum.count, kCtas);
+    EXPECT_EQ(sum.count, (*result)[0].counters.mbarrier_waits);
+    EXPECT_GT(sum.cycles, kCtas * 500U);  // 500 ns are more cycles
+    if (threads == 1) expected = sum;
+    EXPECT_EQ(sum.cycles, expected.cycles);
+  }
 }
 
 TEST(GpuContract, RepliesAreNeverEarlyAndDoNotDependOnThreads) {

@@ -257,7 +257,8 @@ void Sm::Machine::Follow(uint32_t id, uint32_t issued, Cycle at) {
     if (async) NoteWait(id, at);
   }
   if (step.kind == isa::StepKind::kClusterArrive) ArriveAtCluster(id, at);
-  if (step.kind == isa::StepKind::kTrigger) Trigger(id, at);
+  // Before sm_90 nothing can be started early: the CTA's end counts as the trigger.
+  if (step.kind == isa::StepKind::kTrigger && async) Trigger(id, at);
   if (step.kind == isa::StepKind::kBarrier) Synchronise(id, at);
   if (state == isa::WarpState::kFinished) Exit(id, at);
   if (state == isa::WarpState::kRunnable) NextRun(id, issued, at);

@@ -41,7 +41,7 @@ void Sm::Machine::NoteWait(uint32_t id, Cycle at) {
   state.wait_instruction = step.index;
 }
 
-// Warps that the stream let go on, because of `cause`: an index of an instruction, kNoIndex where it is unknown.
+// Warps that the stream let go on, because of `cause`: an index of an instruction, or stats::kUnknownCause.
 void Sm::Machine::Wake(uint32_t launch_id, uint32_t cause, Cycle at) {
   Launch& launch = launches[launch_id];
   std::vector<uint32_t>& woken = launch.stream->woken();
@@ -115,7 +115,7 @@ bool Sm::Machine::FailWaits(Cycle at) {
     if (!launches[warp.launch].stream->FailWait(warp.stream_warp, at)) continue;
     launches[warp.launch].stream->woken().clear();
     now = std::max(now, at);
-    WakeWarp(id, kNoIndex, at + 1);
+    WakeWarp(id, stats::kUnknownCause, at + 1);
     any = true;
   }
   return any;

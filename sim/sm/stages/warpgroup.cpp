@@ -32,7 +32,7 @@ void Sm::Machine::BeginMatrixGroup(uint32_t id, const Warpgroup::Entry& entry,
   Warpgroup& group = WarpgroupOf(id);
   const uint32_t first = warps[id].in_cta / kWarpgroupWarps * kWarpgroupWarps;
   constexpr auto kTensor = static_cast<size_t>(IssuePort::kTensor);
-  uint64_t start = 4 * (entry.last + async->gmma.issue_latency_cycles);
+  uint64_t start = 4 * (entry.last + async->gmma->issue_latency_cycles);
   for (uint32_t m = 0; m < group.warps(); ++m)
     start = std::max(start, sub_cores[SubCoreOf(cta.warps[first + m])].port_free_quarters[kTensor]);
   const uint64_t quarters = timing.interval_quarters + 4 * ReadOperands(start / 4, timing);
