@@ -2,7 +2,7 @@
 
     framework = "vLLM 0.33.0"          as documentation names it
     output = "build/triton/{target}"   where its descriptions look for cubins; build/cubins/{target}/FOLDER by default
-    [wheel]                            where cubins are cut from (frameworks that compile have a build.py instead)
+    [wheel]                            where cubins are cut from (kernels that are compiled have a `builder` instead)
     file = "vllm-....whl"              states package, version and platform
     sha256 = "..."
 
@@ -32,7 +32,6 @@ class Kernel:
     library: str = ""
     cubins: dict[str, str | dict[str, str]] = field(default_factory=dict)
     builder: str = ""  # script of the framework's folder that makes the cubins, and the description where none is there
-    description: str = ""  # name of the description; `name` by default
     note: str = ""
 
 

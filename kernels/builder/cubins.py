@@ -31,7 +31,8 @@ def _library(file: str, sha256: str, member: str, offline: bool) -> packages.Lib
 
 @functools.lru_cache
 def _python_of(folder: str, requirements: Path, offline: bool) -> str:
-    """A Python with a framework's packages, in the cache. requirements.txt pins versions and SHA-256."""
+    """A Python with a framework's packages, in the cache. requirements.txt pins versions and SHA-256; no folder has one yet, and
+    kernels/xla waits for its."""
     place = packages.cache_folder() / "environments" / folder
     python, stamp = place / "bin" / "python", place / "heddle-requirements.txt"
     if stamp.exists() and stamp.read_bytes() == requirements.read_bytes():

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from . import elf, fatbin
 
-# Architectures of which somebody may ask for a kernel; the others are not worth an index.
-_INDEXED = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a")
+# Architectures that verify.py has a machine for; the others are not worth an index.
+_INDEXED = ("sm_80", "sm_90", "sm_90a")
 
 
 class Missing(Exception):
@@ -75,9 +75,6 @@ class Library:
         offset = self._index[target][name]
         entry = next(e for e in fatbin.entries(self._data) if e.offset == offset)
         return elf.cut(fatbin.extract(self._data, entry), name)
-
-    def names(self, target: str) -> list[str]:
-        return sorted(self._index.get(target, {}))
 
     def _read_index(self) -> dict[str, dict[str, int]]:
         path = self._path.with_name(self._path.name + ".kernels.json")

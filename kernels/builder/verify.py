@@ -23,9 +23,8 @@ def heddle(*arguments: str) -> subprocess.CompletedProcess:
 
 def description_of(framework: catalogue.Framework, kernel: catalogue.Kernel, target: str, shape: str) -> Path:
     """The committed description, or the one that the builder made for this shape."""
-    name = kernel.description or kernel.name
-    committed = framework.path / f"{name}.launch.textproto"
-    return committed if committed.exists() else framework.output(target) / f"{name}.{shape}.launch.textproto"
+    committed = framework.path / f"{kernel.name}.launch.textproto"
+    return committed if committed.exists() else framework.output(target) / f"{kernel.name}.{shape}.launch.textproto"
 
 
 def verify_shape(framework: catalogue.Framework, kernel: catalogue.Kernel, target: str, shape: str) -> dict:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles JAX functions ahead of time with XLA:GPU, without a GPU, and describes their launches.
 
-usage: build.py --kernel NAME --target sm_80|sm_90 --out DIR [--shape NAME]
+usage: build.py --kernel NAME --target sm_80|sm_90 --out DIR
 
 XLA's own dump says everything: PTX by kernel (assembled here with ptxas), the thunks in their order with grid, block and shared
 memory, the optimised HLO (which values a kernel reads and writes) and the assignment of values to buffers. One description holds
