@@ -38,9 +38,6 @@ bool AcquiresTensorMap(const isa::Instruction& i) { return i.op == Op::kUTMACCTL
 bool IsSharedRead(Op op) {
   return op == Op::kLDS || op == Op::kLDSM || op == Op::kATOMS || isa::IsWarpGroupMatrix(op);
 }
-bool IsStrong(const isa::Instruction& i) {
-  return i.Has(isa::Mod::kSTRONG) && (i.Has(isa::Mod::kGPU) || i.Has(isa::Mod::kSYS));
-}
 bool CombinesFloats(const isa::Instruction& i) {
   return i.Has(isa::Mod::kF32) || i.Has(isa::Mod::kF64) || i.Has(isa::Mod::kF16x2) ||
          i.Has(isa::Mod::kBF16x2) || i.Has(isa::Mod::kBF16_V2);
@@ -198,7 +195,7 @@ class Slicer {
       reads_local |= instruction.op == Op::kLDL;
       reads_generic |= instruction.op == Op::kLD;
       reads_strong |= (IsGlobalAtomic(instruction.op) && wanted) ||
-                      ((instruction.op == Op::kLDG || instruction.op == Op::kLD) && IsStrong(instruction));
+                      ((instruction.op == Op::kLDG || instruction.op == Op::kLD) && instruction.IsStrong());
     }
     std::vector<uint32_t> added;
     for (uint32_t i = 0; i < count_; ++i) {
@@ -211,7 +208,7 @@ class Slicer {
         need = op == Op::kSTS || IsGlobalStore(op) || (IsGlobalAtomic(op) && !CombinesFloats(instruction));
       // Semaphores: what atomics and strong stores leave, and words that plain stores reset.
       if (reads_strong && IsGlobalAtomic(op)) need |= !CombinesFloats(instruction);
-      if (reads_strong && IsGlobalStore(op)) need |= IsStrong(instruction) || variables_.at(i).data.empty();
+      if (reads_strong && IsGlobalStore(op)) need |= instruction.IsStrong() || variables_.at(i).data.empty();
       if (shared_atomic && IsSharedWrite(op))
         need |= op == Op::kATOMS || op == Op::kREDS || (op == Op::kSTS && variables_.at(i).data.empty());
       if (kind_ == SliceKind::kSound && (reads_shared || reads_generic) && IsSharedWrite(op)) need = true;

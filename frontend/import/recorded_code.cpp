@@ -72,10 +72,6 @@ AccessKind KindOf(Op op) {
   }
 }
 
-bool IsStrong(const Instruction& instruction) {
-  return instruction.Has(Mod::kSTRONG) && (instruction.Has(Mod::kGPU) || instruction.Has(Mod::kSYS));
-}
-
 void SetAccess(const Instruction& instruction, ReplayedInstruction* out) {
   out->space = SpaceOf(instruction.op);
   out->kind = KindOf(instruction.op);
@@ -84,7 +80,7 @@ void SetAccess(const Instruction& instruction, ReplayedInstruction* out) {
   out->is_generic = instruction.op == Op::kLD || instruction.op == Op::kST || instruction.op == Op::kATOM;
   if (out->space != MemorySpace::kGlobal) return;
   const bool atomic = out->kind == AccessKind::kAtomic || out->kind == AccessKind::kReduction;
-  const bool strong = IsStrong(instruction);
+  const bool strong = instruction.IsStrong();
   out->at_slice = atomic || (strong && out->kind == AccessKind::kLoad);
   out->bypass_l1 = strong || instruction.Has(Mod::kBYPASS);
 }

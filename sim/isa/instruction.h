@@ -122,6 +122,8 @@ struct Instruction {
       if (modifiers[static_cast<size_t>(i)] == mod) return true;
     return false;
   }
+  // Ordered with accesses of other SMs: past the L1, and loads read at the slice.
+  bool IsStrong() const { return Has(Mod::kSTRONG) && (Has(Mod::kGPU) || Has(Mod::kSYS)); }
   bool IsPredicated() const { return guard != kTruePredicate || guard_negated; }
 };
 
