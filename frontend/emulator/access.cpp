@@ -161,16 +161,9 @@ uint32_t CheckShared(Context& c, const Lowered& l, uint32_t lanes, const uint32_
 isa::MemoryAccess& BeginAccess(Context& c, const Lowered& l, isa::MemorySpace space, isa::AccessKind kind) {
   isa::MemoryAccess& access = c.step->memory;
   c.step->kind = isa::StepKind::kMemory;
-  access.space = space;
-  access.kind = kind;
-  access.bytes_per_lane = static_cast<uint8_t>(BytesPerLane(l));
-  access.at_slice = false;
+  access.Begin(space, kind, static_cast<uint8_t>(BytesPerLane(l)));
   access.bypass_l1 = (l.flags & kBypassesL1) != 0;
-  access.lanes = 0;
-  access.shared_lanes = 0;
   access.token = kNoToken;
-  access.zero_fill_lanes = 0;
-  access.remote = nullptr;
   return access;
 }
 

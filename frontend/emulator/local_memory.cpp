@@ -14,10 +14,6 @@ uint8_t* LocalOf(const Context& c) {
   return cta.local + uint64_t{c.warp->id_in_cta} * cta.local_bytes_per_lane * kWarpLanes;
 }
 
-uint64_t Interleaved(uint32_t offset, uint32_t lane) {
-  return uint64_t{offset / 4} * (4 * kWarpLanes) + 4 * lane + offset % 4;
-}
-
 void RunLoadLocal(Context& c, const Lowered& l) {
   uint32_t offset[kWarpLanes];
   Addresses32(c, l, 0, 1, Low(l.imm), offset);
@@ -60,7 +56,7 @@ void LocalAddresses(const Context& c, const uint32_t* offset, uint64_t* address)
   const CtaMemory& cta = CtaOf(c);
   const uint64_t base =
       cta.local_address + uint64_t{c.warp->id_in_cta} * cta.local_bytes_per_lane * kWarpLanes;
-  for (uint32_t i = 0; i < kWarpLanes; ++i) address[i] = base + Interleaved(offset[i], i);
+  for (uint32_t i = 0; i < kWarpLanes; ++i) address[i] = base + isa::InterleavedLocal(offset[i], i);
 }
 
 void ReadLocal(Context& c, uint32_t lanes, const uint32_t* offset, uint32_t bytes, bool sign_extend,
@@ -69,7 +65,7 @@ void ReadLocal(Context& c, uint32_t lanes, const uint32_t* offset, uint32_t byte
   ForLanes(lanes, [&](uint32_t i) {
     for (uint32_t k = 0; 4 * k < bytes; ++k) {
       uint32_t word = 0;
-      std::memcpy(&word, local + Interleaved(offset[i] + 4 * k, i), bytes < 4 ? bytes : 4);
+      std::memcpy(&word, local + isa::InterleavedLocal(offset[i] + 4 * k, i), bytes < 4 ? bytes : 4);
       rows[k].lane[i] = Extend(word, bytes, sign_extend);
     }
   });
@@ -79,7 +75,8 @@ void WriteLocal(Context& c, uint32_t lanes, const uint32_t* offset, uint32_t byt
   uint8_t* local = LocalOf(c);
   ForLanes(lanes, [&](uint32_t i) {
     for (uint32_t k = 0; 4 * k < bytes; ++k)
-      std::memcpy(local + Interleaved(offset[i] + 4 * k, i), &rows[k].lane[i], bytes < 4 ? bytes : 4);
+      std::memcpy(local + isa::InterleavedLocal(offset[i] + 4 * k, i), &rows[k].lane[i],
+                  bytes < 4 ? bytes : 4);
   });
 }
 

@@ -161,7 +161,6 @@ bool RecordedWarps::ReadAccess(Warp* warp, const ReplayedInstruction& instructio
     Place(last.base, known.offset.data(), warp->mask, access);
   }
   if (!warp->tokens.good()) return false;
-  access->lanes = warp->mask & instruction.matrix_lanes;
   Resolve(*warp, instruction, access);
   return true;
 }
@@ -170,22 +169,16 @@ void RecordedWarps::ToLocal(const Warp& warp, uint32_t lane, uint64_t* address) 
   const trace::RecordingHeader& recording = launch_.recording();
   const uint32_t bytes = recording.local_high - recording.local_low;
   const uint32_t offset = LocalOffset(*address, recording.local_base) - recording.local_low;
-  // Words of one offset lie side by side. An offset that the header does not know is none of ours.
-  const uint32_t inside = offset < bytes ? offset : 0;
-  *address = warp.local_address + uint64_t{inside / 4} * (4 * kWarpLanes) + 4 * lane + inside % 4;
+  // An offset that the header does not know is none of ours.
+  *address = warp.local_address + isa::InterleavedLocal(offset < bytes ? offset : 0, lane);
 }
 
 void RecordedWarps::Resolve(const Warp& warp, const ReplayedInstruction& instruction,
                             isa::MemoryAccess* access) const {
-  access->space = instruction.space;
-  access->kind = instruction.kind;
-  access->bytes_per_lane = instruction.bytes_per_lane;
+  access->Begin(instruction.space, instruction.kind, instruction.bytes_per_lane);
   access->at_slice = instruction.at_slice;
   access->bypass_l1 = instruction.bypass_l1;
-  access->shared_lanes = 0;
-  access->token = 0;
-  access->zero_fill_lanes = 0;
-  access->remote = nullptr;
+  access->lanes = warp.mask & instruction.matrix_lanes;
   const trace::RecordingHeader& recording = launch_.recording();
   if (!instruction.is_generic) {
     if (instruction.space == MemorySpace::kGlobal) return;

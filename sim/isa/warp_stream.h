@@ -122,7 +122,23 @@ struct MemoryAccess {
   uint32_t zero_fill_lanes = 0;                       // kAsyncCopy: lanes that write zeros and read nothing
   RemoteOperation* remote =
       nullptr;  // lanes in other CTAs' shared memory; they are in none of the masks above
+
+  // Makes a used one new: everything but the addresses, which only count where a mask has their lane.
+  void Begin(MemorySpace new_space, AccessKind new_kind, uint8_t new_bytes_per_lane) {
+    space = new_space;
+    kind = new_kind;
+    bytes_per_lane = new_bytes_per_lane;
+    at_slice = bypass_l1 = false;
+    lanes = shared_lanes = zero_fill_lanes = 0;
+    token = 0;
+    remote = nullptr;
+  }
 };
+
+// Where a lane's byte lies in the local memory of its warp: words of the same offset lie side by side.
+constexpr uint64_t InterleavedLocal(uint32_t offset, uint32_t lane) {
+  return uint64_t{offset / 4} * (4 * kWarpLanes) + 4 * lane + offset % 4;
+}
 
 enum class BarrierOp : uint8_t { kSync, kArrive, kReduce };
 
