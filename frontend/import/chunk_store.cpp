@@ -5,11 +5,11 @@
 namespace heddle::importer {
 namespace {
 
-// FirstsEncoder's prediction, followed.
+// FirstsEncoder's counterpart.
 class FirstsDecoder {
  public:
   FirstsDecoder(std::string_view bytes, const RecordedCode& code, uint32_t warps)
-      : reader_(bytes), code_(code), last_(warps) {}
+      : reader_(bytes), code_(code), prediction_(warps) {}
 
   // false: what the bytes say cannot be.
   bool Read(uint32_t warp, std::vector<First>* out) {
@@ -30,21 +30,12 @@ class FirstsDecoder {
       } else {
         return false;
       }
-      Known& own = Of(warp, access);
-      const Known& neighbour = Of(warp == 0 ? 0 : warp - 1, access);
-      const uint64_t guess = own.known         ? own.base + (warp == 0 ? own.step : neighbour.step)
-                             : neighbour.known ? neighbour.base
-                                               : 0;
-      const uint32_t shape = (header & 1) != 0 ? static_cast<uint32_t>(reader_.Next())
-                             : own.known       ? own.shape
-                                               : neighbour.shape;
+      First first = prediction_.Expect(warp, access);
+      first.base += residual;
+      if ((header & 1) != 0) first.shape = static_cast<uint32_t>(reader_.Next());
       if (!reader_.good()) return false;
-      const uint64_t base = guess + residual;
-      own.step = own.known ? base - own.base : 0;
-      own.base = base;
-      own.shape = shape;
-      own.known = true;
-      out->push_back({base, shape});
+      prediction_.Set(warp, access, first);
+      out->push_back(first);
       list.push_back(access);
     }
     list_ = std::move(list);
@@ -52,20 +43,9 @@ class FirstsDecoder {
   }
 
  private:
-  struct Known {
-    uint64_t base = 0;
-    uint64_t step = 0;
-    uint32_t shape = 0;
-    bool known = false;
-  };
-  Known& Of(uint32_t warp, uint32_t access) {
-    if (last_[warp].empty()) last_[warp].resize(code_.accesses());
-    return last_[warp][access];
-  }
-
   NumberReader reader_;
   const RecordedCode& code_;
-  std::vector<std::vector<Known>> last_;
+  FirstsPrediction prediction_;
   std::vector<uint32_t> list_;
 };
 

@@ -11,17 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/import/firsts.h"
 #include "frontend/import/recorded_code.h"
 #include "frontend/trace/recording.h"
 #include "frontend/trace/trace.h"
 
 namespace heddle::importer {
-
-// First access of an instruction in a warp; `shape` is a number of the table + 1, or 0.
-struct First {
-  uint64_t base = 0;
-  uint32_t shape = 0;
-};
 
 // What one warp has of a chunk.
 struct WarpPart {
@@ -35,7 +30,6 @@ class Chunk {
   Chunk(trace::RecordingChunk stored, const RecordedCode& code, uint32_t warps_per_block);
 
   WarpPart Part(uint64_t block, uint32_t warp) const;
-  uint64_t first_block() const { return stored_.first_block; }
   bool damaged() const { return damaged_; }
 
  private:

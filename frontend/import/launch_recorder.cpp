@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
 
 #include "frontend/import/recorded_barrier.h"
 
@@ -22,23 +21,13 @@ void FirstsEncoder::Add(uint32_t warp, const std::vector<FirstAccess>& firsts, s
   std::vector<CodeKey> list;
   for (size_t i = 0; i < firsts.size(); ++i) {
     const FirstAccess& each = firsts[i];
-    for (std::vector<Known>& of_warp : {std::ref(last_[warp]), std::ref(last_[warp == 0 ? 0 : warp - 1])})
-      if (of_warp.size() <= each.id) of_warp.resize(each.id + 1);
-    Known& own = last_[warp][each.id];
-    const Known& neighbour = last_[warp == 0 ? 0 : warp - 1][each.id];
-    // The neighbour is this block's already: its step is what the block moved by.
-    const uint64_t guess = own.known         ? own.base + (warp == 0 ? own.step : neighbour.step)
-                           : neighbour.known ? neighbour.base
-                                             : 0;
-    const bool stated = each.shape == 0 || each.shape != (own.known ? own.shape : neighbour.shape);
+    const First expected = prediction_.Expect(warp, each.id);
+    const bool stated = each.first.shape == 0 || each.first.shape != expected.shape;
     const bool named = i >= list_.size() || list_[i] != each.key;
-    PutResidual(each.base - guess, 3, (named ? 4u : 0u) | (stated ? 1u : 0u), out);
+    PutResidual(each.first.base - expected.base, 3, (named ? 4u : 0u) | (stated ? 1u : 0u), out);
     if (named) PutNumber(each.key, out);
-    if (stated) PutNumber(each.shape, out);
-    own.step = own.known ? each.base - own.base : 0;
-    own.base = each.base;
-    own.shape = each.shape;
-    own.known = true;
+    if (stated) PutNumber(each.first.shape, out);
+    prediction_.Set(warp, each.id, each.first);
     list.push_back(each.key);
   }
   list_ = std::move(list);
@@ -115,8 +104,8 @@ void LaunchRecorder::EndBlock() {
     order_.pop_back();
     return;
   }
-  if (firsts_.empty()) {
-    firsts_.emplace_back(header_.WarpsPerBlock());
+  if (!firsts_) {
+    firsts_.emplace(header_.WarpsPerBlock());
     chunk_ = {};
     chunk_.first_block = recording_.blocks;
   }
@@ -125,7 +114,7 @@ void LaunchRecorder::EndBlock() {
     empty_warps_ += warp.tokens.empty();
     chunk_.warp_bytes.push_back(static_cast<uint32_t>(warp.tokens.size()));
     chunk_.tokens += warp.tokens;
-    firsts_[0].Add(w, warp.firsts, &chunk_.firsts);
+    firsts_->Add(w, warp.firsts, &chunk_.firsts);
   }
   ++chunk_.blocks;
   ++recording_.blocks;
@@ -136,11 +125,11 @@ void LaunchRecorder::EndBlock() {
 void LaunchRecorder::CloseChunk() {
   first_blocks_.push_back(chunk_.first_block);
   chunks_.push_back(trace::EncodeRecording(chunk_));
-  firsts_.clear();
+  firsts_.reset();
 }
 
 void LaunchRecorder::Finish() {
-  if (!firsts_.empty()) CloseChunk();
+  if (firsts_) CloseChunk();
   const uint64_t expected = header_.grid.Count();
   if (recording_.blocks != expected)
     faults_->Add(file_, 0, "not as many blocks as the grid has",

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
 
+#include "frontend/import/firsts.h"
 #include "frontend/import/static_code.h"
 #include "frontend/import/traceg.h"
 #include "frontend/import/warp_encoder.h"
@@ -14,21 +16,15 @@
 
 namespace heddle::importer {
 
-// Writes the firsts of a chunk: each predicted from the block before and the neighbouring warp.
+// Writes the firsts of a chunk.
 class FirstsEncoder {
  public:
-  explicit FirstsEncoder(uint32_t warps) : last_(warps) {}
+  explicit FirstsEncoder(uint32_t warps) : prediction_(warps) {}
   void Add(uint32_t warp, const std::vector<FirstAccess>& firsts, std::string* out);
 
  private:
-  struct Known {
-    uint64_t base = 0;
-    uint64_t step = 0;  // from the block before to this one
-    uint32_t shape = 0;
-    bool known = false;
-  };
-  std::vector<std::vector<Known>> last_;  // by warp and instruction
-  std::vector<CodeKey> list_;             // of the warp before
+  FirstsPrediction prediction_;
+  std::vector<CodeKey> list_;  // of the warp before
 };
 
 class LaunchRecorder final : public TracegSink {
@@ -78,9 +74,9 @@ class LaunchRecorder final : public TracegSink {
   std::vector<uint64_t> first_blocks_;
 
   trace::RecordingChunk chunk_;
-  std::vector<FirstsEncoder> firsts_;  // of the chunk; one element, or none before its first block
-  std::vector<EncodedWarp> block_;     // by warp
-  std::vector<bool> seen_;             // by warp
+  std::optional<FirstsEncoder> firsts_;  // of the chunk; none before its first block
+  std::vector<EncodedWarp> block_;       // by warp
+  std::vector<bool> seen_;               // by warp
   uint32_t warp_ = 0;
   bool skips_ = false;  // a warp that stands twice
   uint64_t block_line_ = 0;

@@ -65,7 +65,7 @@ void WarpEncoder::PutAccess(const StaticCode::Found& found, const TracegInstruct
   if (found.id >= accesses_.size()) accesses_.resize(found.id + 1);
   Access& last = accesses_[found.id];
   if (last.warp != warp_) {
-    out_.firsts.push_back({found.id, found.key, base, number});
+    out_.firsts.push_back({found.id, found.key, {base, number}});
     last = {warp_, number, base, 0};
     if (number == 0) PutDeltas(shape, shape.lanes, &records_);
     return;

@@ -6,18 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "frontend/import/firsts.h"
 #include "frontend/import/recorded_format.h"
 #include "frontend/import/shapes.h"
 #include "frontend/import/static_code.h"
 
 namespace heddle::importer {
 
-// The first access of an instruction in a warp; `shape` as in ShapeTable::Find.
+// The first access of an instruction in a warp.
 struct FirstAccess {
   uint32_t id = 0;  // of the instruction in its StaticCode
   CodeKey key = 0;
-  uint64_t base = 0;
-  uint32_t shape = 0;
+  First first;
 };
 
 struct EncodedWarp {
