@@ -32,27 +32,25 @@ class Functions final : public LaunchRecorder::CodeChooser {
     uint32_t index = 0;
   };
 
-  StaticCode* Choose(const TracegHeader& header) override {
+  StaticCode* Choose(const TracegHeader& header) override { return &Of(header).code; }
+  Function& Of(const TracegHeader& header) {
     const Key key(header.kernel_name, header.registers, header.shared_bytes, header.binary_version);
     auto [found, is_new] = by_key_.emplace(key, nullptr);
     if (is_new) {
       found->second = &functions_.emplace_back();
       found->second->header = header;
     }
-    last_ = found->second;
-    return &last_->code;
+    return *found->second;
   }
-  Function* last() { return last_; }
   std::list<Function>& all() { return functions_; }
 
  private:
   using Key = std::tuple<std::string, uint32_t, uint32_t, uint32_t>;
   std::list<Function> functions_;
   std::map<Key, Function*> by_key_;
-  Function* last_ = nullptr;
 };
 
-struct RecordedLaunch {
+struct ImportedLaunch {
   TracegHeader header;
   Functions::Function* function = nullptr;
   trace::RecordingHeader recording;
@@ -69,8 +67,8 @@ class Importer {
     LineReader lines(std::move(source));
     HEDDLE_ASSIGN_OR_RETURN(const KernelsList list, ReadKernelsList(&lines, list_name, &out_.faults));
     HEDDLE_RETURN_IF_ERROR(Check());
-    for (const ListedKernel& kernel : list.kernels) {
-      HEDDLE_RETURN_IF_ERROR(Kernel(kernel.file));
+    for (const std::string& kernel : list.kernels) {
+      HEDDLE_RETURN_IF_ERROR(Kernel(kernel));
       HEDDLE_RETURN_IF_ERROR(Check());
     }
     if (launches_.empty())
@@ -101,9 +99,9 @@ class Importer {
       return Ok();
     }
     recorder.Finish();
-    RecordedLaunch& launch = launches_.emplace_back();
+    ImportedLaunch& launch = launches_.emplace_back();
     launch.header = recorder.header();
-    launch.function = functions_.last();
+    launch.function = &functions_.Of(launch.header);
     launch.function->used = true;
     launch.function->barriers = std::max(launch.function->barriers, recorder.barriers());
     launch.recording = std::move(recorder.recording());
@@ -125,7 +123,7 @@ class Importer {
     for (Functions::Function& function : functions_.all())
       if (function.used) AddFunction(&function);
     std::map<uint64_t, uint32_t> streams;  // dense numbers, in the order of appearance
-    for (RecordedLaunch& launch : launches_) {
+    for (ImportedLaunch& launch : launches_) {
       const auto stream = streams.emplace(launch.header.stream, static_cast<uint32_t>(streams.size())).first;
       AddLaunch(&launch, stream->second);
     }
@@ -154,7 +152,7 @@ class Importer {
                           function->code.ToKernelCode(header.kernel_name, header.binary_version)});
   }
 
-  void AddLaunch(RecordedLaunch* launch, uint32_t stream) {
+  void AddLaunch(ImportedLaunch* launch, uint32_t stream) {
     trace::Trace& trace = out_.trace;
     const auto index = static_cast<uint32_t>(trace.launches.size());
     const TracegHeader& header = launch->header;
@@ -167,7 +165,6 @@ class Importer {
     out.frozen_grid = true;
     launch->recording.code_stride = launch->function->code.stride();
     out_.warp_instructions += launch->recording.warp_instructions;
-    out_.blocks += launch->recording.blocks;
     trace.warp_streams.push_back({index, 0, 0, trace::EncodeRecording(launch->recording)});
     for (size_t i = 0; i < launch->chunks.size(); ++i)
       trace.warp_streams.push_back({index, launch->first_blocks[i], 0, std::move(launch->chunks[i])});
@@ -200,7 +197,7 @@ class Importer {
   const ImportOptions& options_;
   Imported out_;
   Functions functions_;
-  std::vector<RecordedLaunch> launches_;
+  std::vector<ImportedLaunch> launches_;
 };
 
 }  // namespace

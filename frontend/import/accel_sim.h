@@ -20,7 +20,6 @@ struct Imported {
   trace::Trace trace;
   FaultLog faults;  // empty unless lenient
   uint64_t warp_instructions = 0;
-  uint64_t blocks = 0;
 };
 
 // `folder` holds kernelslist.g and the files that it names; the list itself may be given instead. Errors (kTrace): what

@@ -53,7 +53,7 @@ Result<KernelsList> ReadKernelsList(LineReader* lines, std::string_view file, Fa
       else if (!line.ends_with(".traceg") && !line.ends_with(".traceg.xz"))
         fault("a kernel's file that is neither .traceg nor .traceg.xz");
       else
-        list.kernels.push_back({std::string(line), list.copies.size()});
+        list.kernels.emplace_back(line);
     }
   }
 }

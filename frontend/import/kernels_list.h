@@ -17,14 +17,9 @@ struct Copy {  // MemcpyHtoD
   uint64_t size_bytes = 0;
 };
 
-struct ListedKernel {
-  std::string file;          // a name in the list's folder
-  size_t copies_before = 0;  // of KernelsList::copies
-};
-
 struct KernelsList {
   std::vector<Copy> copies;
-  std::vector<ListedKernel> kernels;
+  std::vector<std::string> kernels;  // names in the list's folder
 };
 
 // Lines of neither kind are left alone, as Accel-Sim does. A name that leaves the folder, or is neither `.traceg` nor

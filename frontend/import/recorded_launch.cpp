@@ -14,7 +14,6 @@ constexpr uint64_t kCodeAddress = 0x7d00'0000'0000;
 constexpr uint64_t kCodeBytes = uint64_t{64} << 20;  // of a function, with its constants
 constexpr uint64_t kConstantsAt = uint64_t{32} << 20;
 constexpr uint64_t kConstantBankBytes = 64 * 1024;
-constexpr uint64_t kLocalAddress = 0x7c00'0000'0000;
 constexpr uint32_t kMostBarriers = 16;
 
 Error Damaged(const trace::Trace& trace, uint32_t launch, std::string message) {
@@ -72,7 +71,6 @@ Result<std::unique_ptr<RecordedLaunch>> RecordedLaunch::Open(const trace::Trace&
   shape.code_address = kCodeAddress + resolved.function * kCodeBytes;
   for (size_t bank = 0; bank < shape.constant_bank_address.size(); ++bank)
     shape.constant_bank_address[bank] = shape.code_address + kConstantsAt + bank * kConstantBankBytes;
-  out->local_address_ = kLocalAddress;
   out->chunks_ = std::make_unique<ChunkStore>(std::move(rows), &out->code_, shape.WarpsPerCta());
   return out;
 }

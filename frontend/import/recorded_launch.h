@@ -58,7 +58,6 @@ class RecordedLaunch final : public isa::LaunchProgram {
   std::vector<Shape> shapes_;
   std::map<uint64_t, uint64_t> position_;  // by linear index; only where the blocks are not in order
   std::unique_ptr<ChunkStore> chunks_;
-  uint64_t local_address_ = 0;
   mutable std::mutex mutex_;
   uint64_t damaged_warps_ = 0;
 };

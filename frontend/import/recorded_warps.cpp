@@ -12,6 +12,8 @@ using isa::MemorySpace;
 using isa::StepKind;
 using isa::WarpState;
 
+// Of local memory, which a trace does not place: far from what a process is given.
+constexpr uint64_t kLocalAddress = 0x7c00'0000'0000;
 constexpr uint32_t kWarpsPerSmBits = 12;  // for local memory: more than slots times warps can be
 
 void Place(uint64_t base, const uint64_t* offset, uint32_t mask, isa::MemoryAccess* access) {
@@ -47,7 +49,7 @@ void RecordedWarps::StartCta(const isa::CtaStart& start) {
     warp.mask = ~0u;
     warp.state = WarpState::kRunnable;
     warp.local_address =
-        launch_.local_address_ + (uint64_t{sm_} << kWarpsPerSmBits | (first + w)) * kWarpLanes * local_bytes;
+        kLocalAddress + (uint64_t{sm_} << kWarpsPerSmBits | (first + w)) * kWarpLanes * local_bytes;
     warp.accesses.assign(code_.accesses(), LastAccess{});
     if (!part.tokens.empty()) continue;
     warp.at = code_.last_exit();

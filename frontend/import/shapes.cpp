@@ -55,11 +55,11 @@ Result<std::vector<Shape>> ReadShapes(std::string_view bytes, const std::string&
     const uint64_t further = reader.Next();
     if (further >= kWarpLanes) break;
     Shape& shape = shapes.emplace_back();
-    shape.is_stride = further == 0;
-    shape.lanes = shape.is_stride ? kWarpLanes : static_cast<uint32_t>(further) + 1;
-    const uint64_t stride = shape.is_stride ? reader.NextSigned() : 0;
+    const bool is_stride = further == 0;  // and holds for any number of lanes
+    shape.lanes = is_stride ? kWarpLanes : static_cast<uint32_t>(further) + 1;
+    const uint64_t stride = is_stride ? reader.NextSigned() : 0;
     for (uint32_t i = 1; i < shape.lanes; ++i)
-      shape.offset[i] = shape.offset[i - 1] + (shape.is_stride ? stride : reader.NextSigned());
+      shape.offset[i] = shape.offset[i - 1] + (is_stride ? stride : reader.NextSigned());
   }
   if (reader.good() && reader.AtEnd()) return shapes;
   return Error{ExitCode::kTrace, place, "the table of access shapes cannot be read",

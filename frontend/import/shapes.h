@@ -16,8 +16,7 @@ namespace heddle::importer {
 
 // Offsets of the active lanes from the first one, in the order of the lanes; the first is 0.
 struct Shape {
-  uint32_t lanes = 0;      // that `offset` is valid for
-  bool is_stride = false;  // for any number of lanes: offset[i] = i * offset[1]
+  uint32_t lanes = 0;  // that `offset` is valid for
   std::array<uint64_t, kWarpLanes> offset{};
 };
 

@@ -39,7 +39,6 @@ class StaticCode {
   Found Find(const TracegInstruction& line);
 
   const isa::Instruction& instruction(uint32_t id) const { return entries_[id].instruction; }
-  uint32_t size() const { return static_cast<uint32_t>(entries_.size()); }
   uint32_t stride() const { return stride_; }  // places of a variant
 
   // All variants, and the EXIT behind them. Places without an instruction are NOPs.

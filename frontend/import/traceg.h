@@ -54,7 +54,6 @@ struct TracegInstruction {
   uint8_t source_count = 0;
   std::array<uint8_t, kMaxSources> sources{};
   std::string_view opcode;  // with its modifiers; points into the line
-  uint32_t width_bytes = 0;
   AddressMode mode = AddressMode::kNone;
   std::array<uint64_t, kWarpLanes> address{};  // by lane, of lanes in `mask`; valid where mode is not kNone
   int64_t immediate = 0;

@@ -151,10 +151,11 @@ const char* ParseInstruction(std::string_view line, const TracegHeader& header, 
   if (!fields.Hexadecimal(&out->pc)) return "the pc is missing or no hexadecimal number";
   if (!fields.Hexadecimal(&out->mask)) return "the mask is missing or no hexadecimal number";
   if (const char* fault = ParseRegisters(&fields, out)) return fault;
-  if (!fields.Decimal(&out->width_bytes)) return "the width of the access is missing or no number";
-  if (out->width_bytes > kMostWidthBytes) return "an access of more than 4096 bytes";
+  uint32_t width_bytes = 0;
+  if (!fields.Decimal(&width_bytes)) return "the width of the access is missing or no number";
+  if (width_bytes > kMostWidthBytes) return "an access of more than 4096 bytes";
   out->mode = AddressMode::kNone;
-  if (out->width_bytes != 0) {
+  if (width_bytes != 0) {
     if (const char* fault = ParseAddresses(&fields, out)) return fault;
   }
   out->immediate = 0;
