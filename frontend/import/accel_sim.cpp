@@ -134,7 +134,10 @@ class Importer {
     trace::Trace& trace = out_.trace;
     for (size_t i = 0; i < trace.modules.size(); ++i)
       if (trace.modules[i].sm_version == sm_version) return static_cast<uint32_t>(i);
-    trace.modules.push_back({fmt::format("recorded on sm_{}", sm_version), Sha256Hex(std::span<const std::byte>()), {}, sm_version});
+    trace.modules.push_back({fmt::format("recorded on sm_{}", sm_version),
+                             Sha256Hex(std::span<const std::byte>()),
+                             {},
+                             sm_version});
     return static_cast<uint32_t>(trace.modules.size() - 1);
   }
 

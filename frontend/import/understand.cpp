@@ -3,6 +3,7 @@
 
 #include "frontend/import/static_code.h"
 #include "frontend/sass/operand_shape.h"
+#include "sim/isa/matrix.h"
 
 namespace heddle::importer {
 namespace {
@@ -166,10 +167,6 @@ bool AppendModifiers(std::string_view text, Instruction* out) {
 // Operands decide what these do, and none of them stands in a trace of versions 1 to 5.
 bool SaysTooLittle(Op op) {
   switch (op) {
-    case Op::kBGMMA:
-    case Op::kHGMMA:
-    case Op::kIGMMA:
-    case Op::kQGMMA:
     case Op::kSYNCS:
     case Op::kARRIVES:
     case Op::kUCGABAR_ARV:
@@ -182,10 +179,9 @@ bool SaysTooLittle(Op op) {
     case Op::kWARPGROUP:
       return true;
     default: {
-      const isa::Pipe pipe = isa::PipeOf(op);
       const std::string_view name = isa::Name(op);
-      return pipe == isa::Pipe::kTma || name.starts_with("UTC") || name == "LDTM" || name == "STTM" ||
-             name.starts_with("UTMA") || name.starts_with("UBLK");
+      return isa::PipeOf(op) == isa::Pipe::kTma || isa::IsWarpGroupMatrix(op) || name.starts_with("UTC") ||
+             name == "LDTM" || name == "STTM";
     }
   }
 }
