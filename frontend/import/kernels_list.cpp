@@ -1,25 +1,14 @@
 #include "frontend/import/kernels_list.h"
 
-#include <charconv>
+#include "frontend/import/text.h"
 
 namespace heddle::importer {
 namespace {
 
-template <typename Number>
-bool Parse(std::string_view text, Number* out, int base) {
-  if (base == 16 && text.starts_with("0x")) text.remove_prefix(2);
-  const char* end = text.data() + text.size();
-  const std::from_chars_result result = std::from_chars(text.data(), end, *out, base);
-  return result.ec == std::errc() && result.ptr == end;
-}
-
 // "MemcpyHtoD,0x00007f0123,4096"
 bool ParseCopy(std::string_view line, Copy* copy) {
-  const size_t first = line.find(',');
-  const size_t second = first == std::string_view::npos ? first : line.find(',', first + 1);
-  if (second == std::string_view::npos) return false;
-  return Parse(line.substr(first + 1, second - first - 1), &copy->address, 16) &&
-         Parse(line.substr(second + 1), &copy->size_bytes, 10) &&
+  const auto parts = SplitThree(line);
+  return parts && Parse((*parts)[1], &copy->address, 16) && Parse((*parts)[2], &copy->size_bytes) &&
          copy->address + copy->size_bytes >= copy->address;
 }
 
@@ -34,7 +23,7 @@ Result<KernelsList> ReadKernelsList(LineReader* lines, std::string_view file, Fa
     const auto fault = [&](std::string_view kind) {
       faults->Add(file, lines->line_number(), kind, line.substr(0, 80));
     };
-    while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
+    line = TrimEnd(line);
     if (got == LineReader::Got::kTooLong) {
       fault("a line longer than any command");
     } else if (line.starts_with("MemcpyHtoD")) {

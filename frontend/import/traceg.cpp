@@ -3,37 +3,21 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
+
+#include "frontend/import/text.h"
 
 namespace heddle::importer {
 namespace {
 
 using Got = LineReader::Got;
 
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
-template <typename Number>
-bool Parse(std::string_view text, Number* out, int base = 10) {
-  if (base == 16 && (text.starts_with("0x") || text.starts_with("0X"))) text.remove_prefix(2);
-  const char* end = text.data() + text.size();
-  const std::from_chars_result result = std::from_chars(text.data(), end, *out, base);
-  return result.ec == std::errc() && result.ptr == end;
-}
-
 // "x,y,z", with or without parentheses.
 bool ParseDim(std::string_view text, Dim3* out) {
   if (text.starts_with('(') && text.ends_with(')')) text = text.substr(1, text.size() - 2);
-  const size_t first = text.find(',');
-  const size_t second = first == std::string_view::npos ? first : text.find(',', first + 1);
-  if (second == std::string_view::npos) return false;
-  return Parse(Trim(text.substr(0, first)), &out->x) &&
-         Parse(Trim(text.substr(first + 1, second - first - 1)), &out->y) &&
-         Parse(Trim(text.substr(second + 1)), &out->z);
+  const auto parts = SplitThree(text);
+  return parts && Parse(Trim((*parts)[0]), &out->x) && Parse(Trim((*parts)[1]), &out->y) &&
+         Parse(Trim((*parts)[2]), &out->z);
 }
 
 // "key = value" behind a prefix; nothing where the line is another one.
