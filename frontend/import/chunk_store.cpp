@@ -84,12 +84,12 @@ WarpPart Chunk::Part(uint64_t block, uint32_t warp) const {
 std::shared_ptr<const Chunk> ChunkStore::Of(uint64_t block) {
   const auto behind =
       std::upper_bound(rows_.begin(), rows_.end(), block,
-                       [](uint64_t b, const trace::WarpStreamBlob* row) { return b < row->cta; });
+                       [](uint64_t b, const trace::WarpStreamBlob& row) { return b < row.cta; });
   if (behind == rows_.begin()) return nullptr;
   const auto index = static_cast<size_t>(behind - rows_.begin()) - 1;
   const std::lock_guard lock(mutex_);
   if (std::shared_ptr<const Chunk> live = live_[index].lock()) return live;
-  Result<trace::RecordingRow> row = trace::DecodeRecording(rows_[index]->bytes, "");
+  Result<trace::RecordingRow> row = trace::DecodeRecording(rows_[index].bytes, "");
   if (!row.ok() || !std::holds_alternative<trace::RecordingChunk>(*row)) return nullptr;
   auto chunk = std::make_shared<const Chunk>(std::get<trace::RecordingChunk>(std::move(*row)), *code_,
                                              warps_per_block_);

@@ -45,9 +45,8 @@ class Chunk {
 class ChunkStore {
  public:
   // `rows` are the launch's chunks in order; they outlive the store.
-  ChunkStore(std::vector<const trace::WarpStreamBlob*> rows, const RecordedCode* code,
-             uint32_t warps_per_block)
-      : rows_(std::move(rows)), live_(rows_.size()), code_(code), warps_per_block_(warps_per_block) {}
+  ChunkStore(std::span<const trace::WarpStreamBlob> rows, const RecordedCode* code, uint32_t warps_per_block)
+      : rows_(rows), live_(rows_.size()), code_(code), warps_per_block_(warps_per_block) {}
 
   // The chunk that holds the `block`-th recorded block; null where none does, or it cannot be read.
   std::shared_ptr<const Chunk> Of(uint64_t block);
@@ -55,7 +54,7 @@ class ChunkStore {
  private:
   static constexpr size_t kKept = 4;  // the latest ones, though no block of them runs
 
-  std::vector<const trace::WarpStreamBlob*> rows_;
+  std::span<const trace::WarpStreamBlob> rows_;
   std::mutex mutex_;
   std::vector<std::weak_ptr<const Chunk>> live_;
   std::array<std::shared_ptr<const Chunk>, kKept> kept_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "frontend/import/recorded_warps.h"
 
@@ -21,18 +22,27 @@ Error Damaged(const trace::Trace& trace, uint32_t launch, std::string message) {
           "the file is damaged: copy it again, or import the trace again"};
 }
 
+std::span<const trace::WarpStreamBlob> RowsOf(const trace::Trace& trace, uint32_t launch) {
+  const auto& rows = trace.warp_streams;  // in the order of the launches
+  const auto first =
+      std::partition_point(rows.begin(), rows.end(), [&](const auto& row) { return row.launch < launch; });
+  const auto end =
+      std::partition_point(first, rows.end(), [&](const auto& row) { return row.launch == launch; });
+  return {first, end};
+}
+
 }  // namespace
 
 bool IsRecorded(const trace::Trace& trace, uint32_t launch) {
-  return trace.modules[trace.functions[trace.launches[launch].function].module].cubin.empty();
+  return trace.modules[trace.functions[trace.launches[launch].function].module].recorded();
 }
 
 Result<trace::RecordingHeader> ReadRecordingHeader(const trace::Trace& trace, uint32_t launch) {
-  for (const trace::WarpStreamBlob& row : trace.warp_streams) {
-    if (row.launch != launch) continue;
-    HEDDLE_ASSIGN_OR_RETURN(trace::RecordingRow decoded, trace::DecodeRecording(row.bytes, trace.name));
+  const std::span<const trace::WarpStreamBlob> rows = RowsOf(trace, launch);
+  if (!rows.empty()) {
+    HEDDLE_ASSIGN_OR_RETURN(trace::RecordingRow decoded,
+                            trace::DecodeRecording(rows.front().bytes, trace.name));
     if (auto* header = std::get_if<trace::RecordingHeader>(&decoded)) return std::move(*header);
-    break;
   }
   return Damaged(trace, launch, "holds neither a cubin nor recorded instructions");
 }
@@ -52,14 +62,10 @@ Result<std::unique_ptr<RecordedLaunch>> RecordedLaunch::Open(const trace::Trace&
   out->header_.shapes = {};
   for (size_t i = 0; i < out->header_.order.size(); ++i) out->position_.emplace(out->header_.order[i], i);
 
-  std::vector<const trace::WarpStreamBlob*> rows;
-  bool is_header = true;
-  for (const trace::WarpStreamBlob& row : trace.warp_streams) {
-    if (row.launch != launch) continue;
-    if (!is_header) rows.push_back(&row);
-    is_header = false;
-  }
-  if (!std::is_sorted(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return a->cta < b->cta; }))
+  const std::span<const trace::WarpStreamBlob> chunks =
+      RowsOf(trace, launch).subspan(1);  // behind the header
+  if (!std::is_sorted(chunks.begin(), chunks.end(),
+                      [](const auto& a, const auto& b) { return a.cta < b.cta; }))
     return Damaged(trace, launch, "its chunks are not in order");
   isa::LaunchShape& shape = out->shape_;
   shape.grid = resolved.grid;
@@ -71,7 +77,7 @@ Result<std::unique_ptr<RecordedLaunch>> RecordedLaunch::Open(const trace::Trace&
   shape.code_address = kCodeAddress + resolved.function * kCodeBytes;
   for (size_t bank = 0; bank < shape.constant_bank_address.size(); ++bank)
     shape.constant_bank_address[bank] = shape.code_address + kConstantsAt + bank * kConstantBankBytes;
-  out->chunks_ = std::make_unique<ChunkStore>(std::move(rows), &out->code_, shape.WarpsPerCta());
+  out->chunks_ = std::make_unique<ChunkStore>(chunks, &out->code_, shape.WarpsPerCta());
   return out;
 }
 

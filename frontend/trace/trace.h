@@ -49,6 +49,8 @@ struct Module {
   std::string sha256;            // of the bytes, lower-case hex
   std::vector<std::byte> cubin;  // empty: recorded, its functions have SASS and their launches warp streams
   uint32_t sm_version = 0;
+
+  bool recorded() const { return cubin.empty(); }
   bool operator==(const Module&) const = default;
 };
 
@@ -166,7 +168,7 @@ struct Collective {
 };
 
 // Part of an imported instruction trace (recording.h). A recorded launch has a row for its header, and then one for each
-// chunk of blocks in the order of the recording.
+// chunk of blocks in the order of the recording. Rows stand in the order of their launches.
 struct WarpStreamBlob {
   uint32_t launch = 0;
   uint64_t cta = 0;   // of a chunk: its first block

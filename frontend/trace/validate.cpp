@@ -49,8 +49,12 @@ class Validator {
       Require(trace_.counters[i].launch < launches, "counter", i, "names a launch that is not there");
     for (size_t i = 0; i < trace_.collectives.size(); ++i)
       Require(trace_.collectives[i].launch < launches, "collective", i, "names a launch that is not there");
-    for (size_t i = 0; i < trace_.warp_streams.size(); ++i)
-      Require(trace_.warp_streams[i].launch < launches, "warp_stream", i, "names a launch that is not there");
+    for (size_t i = 0; i < trace_.warp_streams.size(); ++i) {
+      const uint32_t launch = trace_.warp_streams[i].launch;
+      Require(launch < launches, "warp_stream", i, "names a launch that is not there");
+      Require(i == 0 || trace_.warp_streams[i - 1].launch <= launch, "warp_stream", i,
+              "is not in the order of the launches");
+    }
     if (message_.empty()) return Ok();
     return Error{ExitCode::kTrace, place_, message_,
                  "the trace is damaged, or the program that wrote it is at fault: build it again"};

@@ -220,6 +220,8 @@ TEST_F(Htrace, RefusesContradictions) {
   expect("UPDATE launch SET payload = x''", "table launch: row 0 cannot be");
   expect("UPDATE launch SET name = 'other'", "do not match their digest");
   expect("UPDATE edge SET source = target", "edge 0 does not point forwards");
+  expect("INSERT INTO warp_stream SELECT 1, 0, cta, warp, blob FROM warp_stream",
+         "warp_stream 1 is not in the order of the launches");
   expect("UPDATE content SET rule = 99", "table content: row 0 cannot be");
   expect("UPDATE content SET blob = NULL WHERE rule = 8", "table content: row 1 cannot be");
   expect("UPDATE blob SET sha256 = 'x'", "does not match its hash");

@@ -55,7 +55,7 @@ struct Replay::State {
   bool any_unknown = false;
 
   bool IsRecorded(uint32_t function) const {
-    return trace->modules[trace->functions[function].module].cubin.empty();
+    return trace->modules[trace->functions[function].module].recorded();
   }
   bool AllRecorded() const {
     return std::all_of(resolved.launches.begin(), resolved.launches.end(),
@@ -104,7 +104,7 @@ bool Replay::State::MaySteerLater(uint32_t function) {
 
 Status Replay::State::LoadModules() {
   for (const trace::Module& module : trace->modules) {
-    if (module.cubin.empty()) {
+    if (module.recorded()) {
       modules.push_back(nullptr);
       continue;
     }
