@@ -10,16 +10,6 @@
 namespace heddle::trace {
 namespace {
 
-std::string Serialize(const google::protobuf::MessageLite& message) {
-  std::string bytes;
-  google::protobuf::io::StringOutputStream sink(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&sink);
-  coded.SetSerializationDeterministic(true);
-  message.SerializeToCodedStream(&coded);
-  coded.Trim();
-  return bytes;
-}
-
 bool Parse(std::span<const std::byte> bytes, google::protobuf::MessageLite* message) {
   if (bytes.size() > std::numeric_limits<int>::max()) return false;
   return message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
@@ -57,6 +47,16 @@ std::vector<std::byte> Bytes(const std::string& text) {
 }
 
 }  // namespace
+
+std::string Serialize(const google::protobuf::MessageLite& message) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream sink(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&sink);
+  coded.SetSerializationDeterministic(true);
+  message.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
+}
 
 std::string EncodePayload(const Expr& expr) {
   pb::StoredExpr stored;

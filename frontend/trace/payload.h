@@ -9,9 +9,16 @@
 #include "frontend/trace/trace.h"
 #include "sim/base/result.h"
 
+namespace google::protobuf {
+class MessageLite;
+}
+
 namespace heddle::trace {
 
-// Serialised deterministically: equal values give equal bytes.
+// Deterministic: equal values give equal bytes.
+std::string Serialize(const google::protobuf::MessageLite& message);
+
+// Serialised like that.
 std::string EncodePayload(const Expr& expr);
 std::string EncodePayload(const Device& device);      // attributes
 std::string EncodePayload(const Function& function);  // all but name and module

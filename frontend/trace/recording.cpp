@@ -1,12 +1,10 @@
 #include "frontend/trace/recording.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
 #include <cstring>
 #include <numeric>
 
 #include "frontend/trace/blob.h"
+#include "frontend/trace/payload.h"
 #include "frontend/trace/payload.pb.h"
 
 namespace heddle::trace {
@@ -15,13 +13,7 @@ namespace {
 constexpr uint64_t kMostRowBytes = uint64_t{1} << 31;  // what one protobuf message can be
 
 std::vector<std::byte> Pack(const pb::StoredRecording& row) {
-  std::string bytes;
-  {
-    google::protobuf::io::StringOutputStream sink(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&sink);
-    coded.SetSerializationDeterministic(true);
-    row.SerializeToCodedStream(&coded);
-  }
+  const std::string bytes = Serialize(row);
   const uint64_t size = bytes.size();
   std::vector<std::byte> out(sizeof size);
   for (size_t i = 0; i < sizeof size; ++i) out[i] = static_cast<std::byte>(size >> (8 * i));

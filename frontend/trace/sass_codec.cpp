@@ -1,11 +1,10 @@
 #include "frontend/trace/sass_codec.h"
 
 #include <fmt/format.h>
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <map>
 
+#include "frontend/trace/payload.h"
 #include "frontend/trace/payload.pb.h"
 
 namespace heddle::trace {
@@ -145,13 +144,7 @@ std::string EncodeSass(const isa::KernelCode& code) {
   stored.set_no_control_bits(!code.has_control_bits);
   for (const std::string& name : mnemonics.names()) stored.add_mnemonic(name);
   for (const std::string& name : modifiers.names()) stored.add_modifier(name);
-  std::string bytes;
-  google::protobuf::io::StringOutputStream sink(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&sink);
-  coded.SetSerializationDeterministic(true);
-  stored.SerializeToCodedStream(&coded);
-  coded.Trim();
-  return bytes;
+  return Serialize(stored);
 }
 
 Result<isa::KernelCode> DecodeSass(std::string_view bytes, const std::string& place) {
