@@ -42,7 +42,8 @@ class Validator {
                   map.box.size() == rank && map.element_stride.size() == rank,
               "tensor_map", i, "has not as many fields as dimensions");
       if (map.launch < launches)
-        Require(uint64_t{map.parameter_offset} + 128 <= trace_.launches[map.launch].parameters.size(),
+        Require(uint64_t{map.parameter_offset} + isa::kTensorMapBytes <=
+                    trace_.launches[map.launch].parameters.size(),
                 "tensor_map", i, "lies outside the parameters");
     }
     for (size_t i = 0; i < trace_.counters.size(); ++i)

@@ -165,10 +165,12 @@ Status Info(const po::variables_map& values, Arguments positional) {
   if (positional.size() != 1)
     return Usage("heddle trace info", "give one trace", "heddle trace info X.htrace");
   HEDDLE_ASSIGN_OR_RETURN(const trace::Trace trace, trace::ReadTrace(positional[0]));
-  if (values["json"].as<bool>())
+  if (values["json"].as<bool>()) {
     fmt::print("{}\n", InfoJson(trace).dump(2, ' ', false, ordered_json::error_handler_t::replace));
-  else
-    PrintInfo(trace), PrintRecordings(trace);
+  } else {
+    PrintInfo(trace);
+    PrintRecordings(trace);
+  }
   return Ok();
 }
 
