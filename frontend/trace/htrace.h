@@ -22,8 +22,8 @@ Status WriteTrace(const Trace& trace, const std::string& path);
 
 // Any file may be handed in: one that is cut short, damaged, of another kind or of a newer version gives an
 // error with ExitCode::kTrace. Older versions are migrated in memory. What is returned has passed Validate
-// and matches its digest.
-Result<Trace> ReadTrace(const std::string& path);
+// and matches its digest, which `digest` is given.
+Result<Trace> ReadTrace(const std::string& path, std::string* digest = nullptr);
 
 // Every index points into its table, every type is known, parameter patches lie inside the parameters, edges
 // and contents point backwards in time only. `place` is used in the error.

@@ -34,7 +34,7 @@ class Reader {
  public:
   Reader(Database* database, std::string place) : db_(database), place_(std::move(place)) {}
 
-  Result<Trace> Read() {
+  Result<Trace> Read(std::string* digest) {
     HEDDLE_RETURN_IF_ERROR(ReadHead());
     HEDDLE_RETURN_IF_ERROR(ReadCode());
     HEDDLE_RETURN_IF_ERROR(ReadLaunches());
@@ -42,6 +42,7 @@ class Reader {
     HEDDLE_RETURN_IF_ERROR(ReadMeasured());
     HEDDLE_RETURN_IF_ERROR(Validate(trace_, place_));
     if (Digest(trace_) != digest_) return Damaged("its contents do not match their digest");
+    if (digest != nullptr) *digest = digest_;
     return std::move(trace_);
   }
 
@@ -237,7 +238,7 @@ Result<int64_t> VersionFromHeader(const std::string& path) {
 
 }  // namespace
 
-Result<Trace> ReadTrace(const std::string& path) {
+Result<Trace> ReadTrace(const std::string& path, std::string* digest) {
   HEDDLE_ASSIGN_OR_RETURN(const int64_t version, VersionFromHeader(path));
   if (version > kSchemaVersion)
     return Error{
@@ -249,7 +250,7 @@ Result<Trace> ReadTrace(const std::string& path) {
     HEDDLE_RETURN_IF_ERROR(file.Execute("PRAGMA cell_size_check=ON; PRAGMA mmap_size=0"));
     HEDDLE_ASSIGN_OR_RETURN(Database database, Migrate(std::move(file), version, KnownMigrations()));
     HEDDLE_RETURN_IF_ERROR(CheckSchema(&database));
-    return Reader(&database, path).Read();
+    return Reader(&database, path).Read(digest);
   }();
   if (trace.ok()) return trace;
   Error error = trace.error();

@@ -226,8 +226,7 @@ Status RunAll(const RunSettings& settings) {
   std::vector<NamedTrace> traces;
   std::vector<std::string> digests;
   for (const std::string& path : settings.traces) {
-    HEDDLE_ASSIGN_OR_RETURN(trace::Trace trace, trace::ReadTrace(path));
-    digests.push_back(trace::Digest(trace));
+    HEDDLE_ASSIGN_OR_RETURN(trace::Trace trace, trace::ReadTrace(path, &digests.emplace_back()));
     traces.push_back({std::move(trace), digests.back(), path});
   }
   HEDDLE_ASSIGN_OR_RETURN(results::Writer writer, results::Writer::Open(settings.database));

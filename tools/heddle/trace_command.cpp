@@ -78,7 +78,7 @@ std::string ShowAll(const Exprs& exprs) {
   return text;
 }
 
-ordered_json InfoJson(const trace::Trace& trace) {
+ordered_json InfoJson(const trace::Trace& trace, const std::string& digest) {
   ordered_json functions = ordered_json::array();
   for (const trace::Function& f : trace.functions)
     functions.push_back({{"name", f.name},
@@ -101,13 +101,12 @@ ordered_json InfoJson(const trace::Trace& trace) {
     buffers.push_back({{"name", b.name}, {"type", trace::Name(b.type)}, {"shape", ShowAll(b.shape)}});
   ordered_json defines = ordered_json::object();
   for (const auto& [name, value] : trace.defines) defines[name] = Show(value);
-  return {{"name", trace.name}, {"doc", trace.doc},       {"digest", trace::Digest(trace)},
-          {"defines", defines}, {"functions", functions}, {"launches", launches},
-          {"buffers", buffers}};
+  return {{"name", trace.name},     {"doc", trace.doc},     {"digest", digest},  {"defines", defines},
+          {"functions", functions}, {"launches", launches}, {"buffers", buffers}};
 }
 
-void PrintInfo(const trace::Trace& trace) {
-  fmt::print("{}\n{}\ndigest {}\n\n", trace.name, trace.doc, trace::Digest(trace));
+void PrintInfo(const trace::Trace& trace, const std::string& digest) {
+  fmt::print("{}\n{}\ndigest {}\n\n", trace.name, trace.doc, digest);
   Table defines{{"define", "value"}, {}, {}};
   for (const auto& [name, value] : trace.defines) defines.rows.push_back({name, Show(value)});
   if (!defines.rows.empty()) Print(defines);
@@ -164,11 +163,12 @@ void PrintRecordings(const trace::Trace& trace) {
 Status Info(const po::variables_map& values, Arguments positional) {
   if (positional.size() != 1)
     return Usage("heddle trace info", "give one trace", "heddle trace info X.htrace");
-  HEDDLE_ASSIGN_OR_RETURN(const trace::Trace trace, trace::ReadTrace(positional[0]));
+  std::string digest;
+  HEDDLE_ASSIGN_OR_RETURN(const trace::Trace trace, trace::ReadTrace(positional[0], &digest));
   if (values["json"].as<bool>()) {
-    fmt::print("{}\n", InfoJson(trace).dump(2, ' ', false, ordered_json::error_handler_t::replace));
+    fmt::print("{}\n", InfoJson(trace, digest).dump(2, ' ', false, ordered_json::error_handler_t::replace));
   } else {
-    PrintInfo(trace);
+    PrintInfo(trace, digest);
     PrintRecordings(trace);
   }
   return Ok();
