@@ -179,15 +179,12 @@ uint64_t ContentSource::ElementBits(uint64_t index) const {
       if (numbers_.period != 0) step %= numbers_.period;
       return Encode(type_, numbers_.a + numbers_.b * static_cast<double>(step));
     }
-    case RuleKind::kUniform: {
-      const uint64_t random = Random(seed_, index);
-      if (IsFloat(type_)) return Encode(type_, numbers_.a + (numbers_.b - numbers_.a) * UnitInterval(random));
+    case RuleKind::kUniform: {  // of integers
       const auto span = static_cast<uint64_t>(numbers_.b - numbers_.a) + 1;
-      const auto pick = static_cast<uint64_t>((static_cast<unsigned __int128>(random) * span) >> 64);
+      const auto pick =
+          static_cast<uint64_t>((static_cast<unsigned __int128>(Random(seed_, index)) * span) >> 64);
       return Encode(type_, numbers_.a + static_cast<double>(pick));
     }
-    case RuleKind::kNormal:
-      return Encode(type_, numbers_.a + numbers_.b * StandardNormal(Generator(seed_), index));
     case RuleKind::kPermutation:
       return Encode(type_, static_cast<double>(Permute(seed_, index, static_cast<uint64_t>(numbers_.a))));
     case RuleKind::kOffsets:

@@ -63,7 +63,7 @@ class ContentSource {
 
  private:
   ContentSource() = default;
-  uint64_t ElementBits(uint64_t index) const;
+  uint64_t ElementBits(uint64_t index) const;  // of the rules that Fill does not see to itself
   bool FillBytes(uint64_t first_byte, std::span<std::byte> out) const;
 
   RuleKind kind_ = RuleKind::kZeros;

@@ -38,17 +38,21 @@ constexpr std::array<Info, kDTypeCount> kInfo{{
     {"boolean", 1, false, false, 0, 0},
 }};
 
-const Info& InfoOf(DType type) { return kInfo[static_cast<size_t>(type)]; }
+constexpr const Info& InfoOf(DType type) { return kInfo[static_cast<size_t>(type)]; }
 
 // 2^exponent, of a normal number.
 double PowerOfTwo(int exponent) {
   return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
 }
 
-// Rounds to a binary float of `e` exponent and `m` mantissa bits, m <= 10. `finite_only`: e4m3, whose top
-// exponent holds ordinary numbers but for the NaN 0x7f. Megabytes of input pass through here: e and m are constants.
-template <int e, int m, bool finite_only>
+// e4m3's top exponent holds ordinary numbers but for the NaN 0x7f.
+constexpr bool IsFiniteOnly(DType type) { return type == DType::kE4m3; }
+
+// Rounds to a binary float of at most 10 mantissa bits. Megabytes of input pass through here: the type is a constant.
+template <DType type>
 uint64_t EncodeSmall(double value) {
+  constexpr int e = InfoOf(type).exponent_bits, m = InfoOf(type).mantissa_bits;
+  constexpr bool finite_only = IsFiniteOnly(type);
   const uint64_t sign = std::signbit(value) ? uint64_t{1} << (e + m) : 0;
   const uint64_t top_exponent = (uint64_t{1} << e) - 1;
   const uint64_t infinity = top_exponent << m;
@@ -166,15 +170,15 @@ uint64_t Encode(DType type, double value) {
     case DType::kF32:
       return std::bit_cast<uint32_t>(static_cast<float>(value));
     case DType::kTf32:
-      return EncodeSmall<8, 10, false>(value) << 13;
+      return EncodeSmall<DType::kTf32>(value) << 13;
     case DType::kF16:
-      return EncodeSmall<5, 10, false>(value);
+      return EncodeSmall<DType::kF16>(value);
     case DType::kBf16:
-      return EncodeSmall<8, 7, false>(value);
+      return EncodeSmall<DType::kBf16>(value);
     case DType::kE4m3:
-      return EncodeSmall<4, 3, true>(value);
+      return EncodeSmall<DType::kE4m3>(value);
     case DType::kE5m2:
-      return EncodeSmall<5, 2, false>(value);
+      return EncodeSmall<DType::kE5m2>(value);
     default:
       return EncodeInteger(type, value);
   }
@@ -203,7 +207,7 @@ double Decode(DType type, uint64_t bits) {
       break;
   }
   const Info& info = InfoOf(type);
-  if (info.is_float) return DecodeSmall(bits, info.exponent_bits, info.mantissa_bits, type == DType::kE4m3);
+  if (info.is_float) return DecodeSmall(bits, info.exponent_bits, info.mantissa_bits, IsFiniteOnly(type));
   return static_cast<double>(bits);
 }
 
