@@ -73,8 +73,7 @@ void IssueBulk(Context& c, BulkRecord& record) {
   c.step->kind = isa::StepKind::kBulk;
   c.step->bulk = work == 0 ? nullptr : &record;
   record.remaining.store(work, std::memory_order_relaxed);
-  // Prefetches have no effect: the record lasts until the stream's next call.
-  if (work == 0 || record.kind == BulkKind::kPrefetch) c.memory->async.Performed(record, work);
+  if (work == 0) c.memory->async.Performed(record, work);
 }
 
 void DropBulk(Context& c, BulkRecord& record) {

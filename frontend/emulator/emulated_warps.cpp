@@ -136,7 +136,9 @@ void EmulatedWarps::CompleteBulk(isa::BulkOperation& operation, uint32_t slot, u
 }
 
 void EmulatedWarps::ReadBulkSource(isa::BulkOperation& operation, uint32_t first, uint32_t count, Cycle) {
-  ReadRowsOfSource(static_cast<BulkRecord&>(operation), first, count, *issues_);
+  auto& record = static_cast<BulkRecord&>(operation);
+  if (record.kind == isa::BulkKind::kPrefetch) return record.owner->Performed(record, record.remaining);
+  ReadRowsOfSource(record, first, count, *issues_);
 }
 
 void EmulatedWarps::PerformBulkAtSlice(isa::BulkOperation& operation, uint32_t piece, uint32_t offset,

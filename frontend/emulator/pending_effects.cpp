@@ -98,14 +98,14 @@ void PendingEffects::AfterStep(EmulatedWarps* stream, uint32_t warp, const isa::
 void PendingEffects::AddBulk(EmulatedWarps* stream, uint32_t warp, isa::BulkOperation* bulk,
                              const std::shared_ptr<const ClusterMembers>& members) {
   using isa::BulkKind;
-  if (bulk->kind == BulkKind::kPrefetch) return;
+  const auto rows = static_cast<uint32_t>(bulk->pieces.size());
+  if (bulk->kind == BulkKind::kPrefetch) return stream->ReadBulkSource(*bulk, 0, rows, 0);
   if (bulk->kind == BulkKind::kStore || bulk->kind == BulkKind::kReduce)
     return Add({.category = Category::kBulkStores,
                 .stream = stream,
                 .warp = warp,
                 .bulk = bulk,
                 .members = members});
-  const auto rows = static_cast<uint32_t>(bulk->pieces.size());
   const uint32_t chunk = delays() ? CeilDiv(rows, kChunksPerBox) : rows;
   // The operation may be reused once its last part has been performed: its ranks are read before.
   for (uint32_t ranks = bulk->destination_ranks; ranks != 0; ranks &= ranks - 1)

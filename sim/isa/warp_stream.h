@@ -27,7 +27,7 @@
 //   global -> shared   CompleteBulk for every row and every destination CTA: bytes appear, the mbarrier counts them
 //   shared -> global   ReadBulkSource (the source may be overwritten afterwards), later PerformBulkAtSlice
 //   shared -> cluster  ReadBulkSource, later CompleteBulk at the destination
-//   prefetch           nothing: the operation is over when the step is
+//   prefetch           ReadBulkSource of all rows at once: they have been asked for, and the operation is over
 // The stream takes the operation back by itself when all of it has been performed. UTMACMDFLUSH closes a group of the
 // warp's shared -> global operations; its read barrier counts groups that have yet to end, in order, as LDGDEPBAR's
 // does. (SASS does not tell wait_group.read from wait_group: both are DEPBAR.LE.)
@@ -275,7 +275,8 @@ class WarpStream {
   // given rank. `operation` may belong to a stream of another SM.
   virtual void CompleteBulk(BulkOperation& operation, uint32_t slot, uint32_t rank, uint32_t first,
                             uint32_t count, Cycle now);
-  // kStore, kReduce, kExchange, of this stream: rows [first, first + count) are read from shared memory.
+  // kStore, kReduce, kExchange, of this stream: rows [first, first + count) are read from shared memory. kPrefetch: all
+  // rows have been asked for.
   virtual void ReadBulkSource(BulkOperation& operation, uint32_t first, uint32_t count, Cycle now);
   // kStore, kReduce, of this stream: bytes [offset, offset + bytes) of what row `piece` moves reach global memory. They
   // have been read before. Offsets are such that no element is cut.

@@ -127,6 +127,7 @@ class ScriptedStream : public isa::WarpStream {
   uint32_t bulks_awaited = 1;
   std::vector<std::pair<Cycle, uint32_t>> loaded;  // CompleteBulk: cycle, rows
   std::vector<std::pair<Cycle, uint32_t>> read;    // ReadBulkSource: likewise
+  uint32_t bulks_outstanding = 0;  // handed out and not yet performed: stores for ever, there is no slice
 
   std::vector<Event> executed;
   std::vector<std::pair<Cycle, uint32_t>> copies;  // CompleteAsyncCopy: cycle, token
@@ -139,6 +140,8 @@ class ScriptedStream : public isa::WarpStream {
   void EndCta(uint32_t slot) override { ended.push_back(slot); }
 
   isa::InstructionRun NextRun(uint32_t warp) override {
+    free_.insert(free_.end(), performed_.begin(), performed_.end());
+    performed_.clear();
     const State& state = states_[warp];
     isa::InstructionRun run{state.next, 0, ~0u, isa::WarpState::kRunnable};
     if (state.finished) run.state = isa::WarpState::kFinished;
@@ -178,9 +181,7 @@ class ScriptedStream : public isa::WarpStream {
     }
     if (const auto bulk = bulks.find(index); bulk != bulks.end()) {
       step->kind = isa::StepKind::kBulk;
-      step->bulk = &operations_.emplace_back(bulk->second(warp));
-      for (const isa::BulkPiece& piece : step->bulk->pieces)
-        step->bulk->total_shared_bytes += piece.shared_bytes;
+      step->bulk = &HandOut(bulk->second(warp));
     }
     if (const auto arrival = arrivals.find(index); arrival != arrivals.end()) {
       step->kind = isa::StepKind::kMbarrier;
@@ -223,13 +224,29 @@ class ScriptedStream : public isa::WarpStream {
                     Cycle now) override {
     loaded.emplace_back(now, count);
     if (++completed_[bulk.mbarrier] >= bulks_awaited) Complete(bulk.mbarrier);
+    TakeBack(bulk);
   }
-  void ReadBulkSource(isa::BulkOperation&, uint32_t, uint32_t count, Cycle now) override {
+  void ReadBulkSource(isa::BulkOperation& bulk, uint32_t, uint32_t count, Cycle now) override {
     read.emplace_back(now, count);
+    if (bulk.kind == isa::BulkKind::kPrefetch) TakeBack(bulk);
   }
   void PerformBulkAtSlice(isa::BulkOperation&, uint32_t, uint32_t, uint32_t, Cycle) override {}
 
  private:
+  // What has been performed is reused from the next call on, the last first, as the emulator does.
+  isa::BulkOperation& HandOut(isa::BulkOperation bulk) {
+    if (free_.empty()) free_.push_back(&operations_.emplace_back());
+    isa::BulkOperation& operation = *free_.back();
+    free_.pop_back();
+    ++bulks_outstanding;
+    for (const isa::BulkPiece& piece : bulk.pieces) bulk.total_shared_bytes += piece.shared_bytes;
+    return operation = std::move(bulk);
+  }
+  void TakeBack(isa::BulkOperation& bulk) {
+    performed_.push_back(&bulk);
+    --bulks_outstanding;
+  }
+
   void Complete(uint32_t mbarrier) {
     complete_.insert(mbarrier);
     for (uint32_t warp = 0; warp < states_.size(); ++warp) {
@@ -249,6 +266,7 @@ class ScriptedStream : public isa::WarpStream {
   };
   std::vector<State> states_;
   std::deque<isa::BulkOperation> operations_;
+  std::vector<isa::BulkOperation*> free_, performed_;
   std::map<uint32_t, uint32_t> completed_;
   std::set<uint32_t> complete_;
 };

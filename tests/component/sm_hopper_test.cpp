@@ -276,6 +276,26 @@ TEST_F(HopperTest, PrefetchAsksForNoData) {
   EXPECT_EQ(data[0].kind, memory::RequestKind::kPrefetch);
 }
 
+// While their tensor map is on its way the unit keeps prefetches, beside what is issued meanwhile.
+TEST_F(HopperTest, PrefetchesWaitForTheirTensorMap) {
+  for (const uint64_t address : {0x10'0000, 0x20'0000}) {
+    isa::BulkOperation box = Box(isa::BulkKind::kPrefetch, 2, 128, address);
+    box.is_tensor = true;
+    box.tensor_map_address = 0x5000'0000;
+    Bulk(Op::kUTMAPF, box);
+  }
+  Bulk(Op::kUTMALDG, Box(isa::BulkKind::kLoad, 1, 128, 0x30'0000));
+  WaitFor(0x400);
+  Exit();
+  Run();
+  std::vector<uint64_t> lines;
+  for (const memory::MemoryRequest& request : Data()) lines.push_back(request.line_address);
+  std::sort(lines.begin(), lines.end());
+  EXPECT_EQ(lines,
+            (std::vector<uint64_t>{0x10'0000, 0x10'1000, 0x20'0000, 0x20'1000, 0x30'0000, 0x5000'0000}));
+  EXPECT_EQ(stream.bulks_outstanding, 0u);
+}
+
 // Warp 1 wants 8 registers a thread more, which are there one cycle after warp 0 has given 8 back at the end of its sleep.
 TEST_F(HopperTest, RegistersChangeHands) {
   Append(Make(Op::kBRA, Bits(5)));

@@ -206,7 +206,8 @@ void Sm::Machine::ReadSource(BulkWork* work, uint32_t pieces, Cycle at) {
 // The last row of a store has left shared memory, the last request of a prefetch the SM.
 void Sm::Machine::BulkSourceRead(uint32_t number, Cycle at) {
   BulkWork& work = async->tma.work(number);
-  if (work.kind != BulkKind::kPrefetch && (work.unanswered != 0 || work.requests == 0))
+  // Once all of a store has been performed, the stream has taken it back; a prefetch lasts until it is read here.
+  if (work.kind == BulkKind::kPrefetch || work.unanswered != 0 || work.requests == 0)
     ReadSource(&work, static_cast<uint32_t>(work.bulk->pieces.size()), at);
   ReleaseHold(work.warp, at);
   if (work.kind == BulkKind::kExchange) {

@@ -264,5 +264,40 @@ TEST_F(HopperMemory, FollowsMapsThatKernelsEdit) {
   }
 }
 
+// Whoever drives the stream may keep a prefetch back, while its tensor map is on its way say: it stays what it is until its
+// rows have been asked for.
+TEST_F(HopperMemory, PrefetchesLastUntilTheyAreRead) {
+  const std::vector<uint8_t> tensor(16 * 128);
+  TensorMap map;
+  map.rank = 2;
+  map.element = TensorElement::kU8;
+  map.address = Buffer("tensor", tensor);
+  map.size = {128, 16, 1, 1, 1};
+  map.stride_bytes[1] = 128;
+  map.box = {128, 8, 1, 1, 1};
+  const auto run = EmulatedLaunch::Create(Describe("Prefetches", {1}, {1}, Encode(map))).value();
+  const auto stream = run->OpenOnSm(0);
+  const auto handed_out = [&](uint32_t slot) {
+    std::vector<isa::BulkOperation*> operations;
+    stream->StartCta({.slot = slot});
+    isa::WarpStep step;
+    while (stream->NextRun(slot).state == isa::WarpState::kRunnable) {
+      stream->Execute(slot, 0, &step);
+      if (step.kind == isa::StepKind::kBulk) operations.push_back(step.bulk);
+    }
+    return operations;
+  };
+  const std::vector<isa::BulkOperation*> first = handed_out(0), second = handed_out(1);
+  ASSERT_EQ(first.size(), 2u);
+  for (const auto& operations : {first, second}) {
+    EXPECT_EQ(operations[0]->pieces[0].global_address, map.address);
+    EXPECT_EQ(operations[1]->pieces[0].global_address, map.address + 8 * 128);
+  }
+  for (isa::BulkOperation* operation : first) stream->ReadBulkSource(*operation, 0, 8, 0);
+  const std::vector<isa::BulkOperation*> third = handed_out(2);
+  EXPECT_TRUE(std::is_permutation(third.begin(), third.end(), first.begin()));  // reused
+  EXPECT_TRUE(run->Issues().empty());
+}
+
 }  // namespace
 }  // namespace heddle::emulator

@@ -384,6 +384,13 @@ extern "C" __global__ void ArriveBehindCopies(const int* in, int* out, int count
   }
 }
 
+// Two boxes of 128 bytes by 8 rows, one below the other.
+extern "C" __global__ void Prefetches(const __grid_constant__ Map map) {
+  for (int box = 0; box < 2; ++box)
+    asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1,%2}];" ::"l"(reinterpret_cast<uint64_t>(&map)), "r"(0),
+                 "r"(8 * box));
+}
+
 // Bulk copies in every direction, and their reductions.
 extern "C" __global__ void BulkCopies(const uint32_t* in, uint32_t* copied, uint32_t* added, float* summed,
                                       uint16_t* halves, long long* least, uint32_t* exchanged) {
