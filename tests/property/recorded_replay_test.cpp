@@ -4,13 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <filesystem>
-#include <fstream>
 #include <numeric>
 #include <string>
 #include <vector>
 
-#include "frontend/import/accel_sim.h"
 #include "sim/config/load.h"
 #include "sim/gpu/gpu.h"
 #include "tests/support/traceg_writer.h"
@@ -96,11 +93,7 @@ const trace::Trace& SmallTrace() {
       TestBlock& block = blocks.emplace_back(TestBlock{{b % kGrid.x, b / kGrid.x, 0}, {}});
       for (uint32_t w = 0; w < kWarps; ++w) block.warps.push_back(Warp(b, w));
     }
-    const std::string folder = testing::TempDir() + "recorded_replay";
-    std::filesystem::create_directories(folder);
-    std::ofstream(folder + "/kernel-1.traceg") << importer::TracegText(header, blocks);
-    std::ofstream(folder + "/kernelslist.g") << "kernel-1.traceg\n";
-    auto imported = importer::ImportAccelSim(folder, {});
+    auto imported = importer::ImportText(importer::TracegText(header, blocks));
     EXPECT_TRUE(imported.ok()) << imported.error().ToString();
     return std::move(imported->trace);
   }();

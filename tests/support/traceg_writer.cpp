@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
+
+#include "tests/support/shell.h"
+
 namespace heddle::importer {
 namespace {
 
@@ -84,6 +88,13 @@ std::string TracegText(const TracegHeader& header, const std::vector<TestBlock>&
     text += "#END_TB\n\n";
   }
   return text;
+}
+
+Result<Imported> ImportText(const std::string& text, bool lenient) {
+  const testing_support::TemporaryFolder folder;
+  std::ofstream(folder / "kernel-1.traceg") << text;
+  std::ofstream(folder / "kernelslist.g") << "MemcpyHtoD,0x00007f0000000000,4096\nkernel-1.traceg\n";
+  return ImportAccelSim(folder.path(), {lenient});
 }
 
 std::vector<TestBlock> SampleBlocks() {

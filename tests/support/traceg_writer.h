@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/import/accel_sim.h"
 #include "frontend/import/traceg.h"
 
 namespace heddle::importer {
@@ -33,6 +34,10 @@ std::string HeaderText(const TracegHeader& header);
 std::string InstructionText(const TracegHeader& header, const TestBlock& block, size_t warp,
                             const TestInstruction& instruction);
 std::string TracegText(const TracegHeader& header, const std::vector<TestBlock>& blocks);
+
+// Imports a folder whose one kernel has this text; its list names a copy to the device in front. The folder belongs to
+// the call alone: tests of one binary run at the same time, each in a process of its own.
+Result<Imported> ImportText(const std::string& text, bool lenient = false);
 
 // Two blocks of two warps, with a memory access of every mode, a loop, a barrier and lanes that leave early.
 std::vector<TestBlock> SampleBlocks();

@@ -2,15 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "frontend/import/accel_sim.h"
 #include "frontend/import/recorded_launch.h"
 #include "frontend/trace/htrace.h"
+#include "tests/support/shell.h"
 #include "tests/support/traceg_writer.h"
 
 namespace heddle::importer {
@@ -33,21 +31,11 @@ class RecordedStreamTest : public testing::Test {
   trace::ResolvedTrace resolved;
   std::unique_ptr<RecordedLaunch> launch;
 
-  static std::string Folder() {
-    const std::string folder =
-        testing::TempDir() + "recorded_" + testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder);
-    return folder;
-  }
-  Result<Imported> ImportText(const std::string& text, bool lenient = false) {
-    std::ofstream(Folder() + "/kernel-1.traceg") << text;
-    std::ofstream(Folder() + "/kernelslist.g") << "MemcpyHtoD,0x00007f0000000000,4096\nkernel-1.traceg\n";
-    return ImportAccelSim(Folder(), {lenient});
-  }
   void Open(bool lenient = false) {
     Result<Imported> imported = ImportText(TracegText(header, blocks), lenient);
     ASSERT_TRUE(imported.ok()) << imported.error().ToString();
-    const std::string file = Folder() + "/x.htrace";
+    const testing_support::TemporaryFolder folder;
+    const std::string file = folder / "x.htrace";
     const Status written = trace::WriteTrace(imported->trace, file);
     ASSERT_TRUE(written.ok()) << written.error().ToString();
     Result<trace::Trace> read = trace::ReadTrace(file);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/import/kernels_list.h"
+#include "tests/support/shell.h"
 #include "tests/support/traceg_writer.h"
 
 namespace heddle::importer {
@@ -265,8 +266,7 @@ std::string Xz(const std::string& text) {
   return out;
 }
 
-std::string WriteFile(const std::string& name, const std::string& bytes) {
-  const std::string path = testing::TempDir() + name;
+std::string WriteFile(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
   return path;
 }
@@ -274,7 +274,8 @@ std::string WriteFile(const std::string& name, const std::string& bytes) {
 TEST(LineReader, XzOfSeveralStreams) {
   std::string text;
   for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + "\n";
-  const std::string path = WriteFile("several.traceg.xz", Xz(text) + Xz("last\n"));
+  const testing_support::TemporaryFolder folder;
+  const std::string path = WriteFile(folder / "several.traceg.xz", Xz(text) + Xz("last\n"));
   auto source = OpenFile(path);
   ASSERT_TRUE(source.ok());
   LineReader lines(std::move(*source));
@@ -292,14 +293,15 @@ TEST(LineReader, XzOfSeveralStreams) {
 
 TEST(LineReader, DamagedXzIsAnError) {
   std::string bytes = Xz(std::string(100'000, 'a') + "\n");
-  const std::string cut = WriteFile("cut.traceg.xz", bytes.substr(0, bytes.size() / 2));
+  const testing_support::TemporaryFolder folder;
+  const std::string cut = WriteFile(folder / "cut.traceg.xz", bytes.substr(0, bytes.size() / 2));
   LineReader lines(std::move(*OpenFile(cut)));
   std::string_view line;
   const auto got = lines.Next(&line);
   ASSERT_FALSE(got.ok());
   EXPECT_EQ(got.error().code, ExitCode::kTrace);
   EXPECT_THAT(got.error().message, HasSubstr("cut short"));
-  LineReader other(std::move(*OpenFile(WriteFile("no.traceg.xz", "this was never compressed\n"))));
+  LineReader other(std::move(*OpenFile(WriteFile(folder / "no.traceg.xz", "this was never compressed\n"))));
   EXPECT_THAT(other.Next(&line).error().message, HasSubstr("is not what xz writes"));
 }
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "frontend/trace/htrace.h"
 #include "sim/config/load.h"
 #include "sim/gpu/gpu.h"
+#include "tests/support/shell.h"
 #include "tools/replay/replay.h"
 
 namespace heddle {
@@ -63,7 +63,8 @@ TEST(RecordedTraces, AllImportAndReplay) {
     SCOPED_TRACE(folder.filename().string());
     const auto imported = importer::ImportAccelSim(folder.string(), {});
     ASSERT_TRUE(imported.ok()) << imported.error().ToString();
-    const std::string file = testing::TempDir() + "recorded_traces.htrace";
+    const testing_support::TemporaryFolder own;
+    const std::string file = own / "recorded_traces.htrace";
     ASSERT_TRUE(trace::WriteTrace(imported->trace, file).ok());
     const auto instructions = static_cast<double>(imported->warp_instructions);
     const auto bytes = static_cast<double>(fs::file_size(file));
