@@ -1,3 +1,5 @@
+#include <cstddef>
+
 #include "frontend/import/firsts.h"
 
 namespace heddle::importer {
