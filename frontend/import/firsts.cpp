@@ -1,12 +1,10 @@
-#include <cstddef>
-
 #include "frontend/import/firsts.h"
 
 namespace heddle::importer {
 
 FirstsPrediction::Known& FirstsPrediction::Of(uint32_t warp, uint32_t instruction) {
   std::vector<Known>& of_warp = last_[warp];
-  if (of_warp.size() <= instruction) of_warp.resize(instruction + size_t{1});
+  if (of_warp.size() <= instruction) of_warp.resize(instruction + std::size_t{1});
   return of_warp[instruction];
 }
 

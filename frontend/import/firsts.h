@@ -2,6 +2,7 @@
 // predict alike, to the bit.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -188,7 +188,7 @@ class MbarrierStream : public isa::WarpStream {
     step->index = next_[warp]++;
     switch (step->index) {
       case 0:
-        step->mbarrier = {.op = isa::MbarrierOp::kWait, .lanes = 1, .blocked = true};
+        step->mbarrier = {.op = isa::MbarrierOp::kWait, .blocked = true, .lanes = 1};
         step->state = isa::WarpState::kBlocked;
         break;
       case 2:
