@@ -279,7 +279,9 @@ TEST_F(HopperMemory, PrefetchesLastUntilTheyAreRead) {
   const auto stream = run->OpenOnSm(0);
   const auto handed_out = [&](uint32_t slot) {
     std::vector<isa::BulkOperation*> operations;
-    stream->StartCta({.slot = slot});
+    isa::CtaStart start{};
+    start.slot = slot;
+    stream->StartCta(start);
     isa::WarpStep step;
     while (stream->NextRun(slot).state == isa::WarpState::kRunnable) {
       stream->Execute(slot, 0, &step);
