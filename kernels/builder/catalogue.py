@@ -2,6 +2,7 @@
 
     framework = "vLLM 0.33.0"          as documentation names it
     output = "build/triton/{target}"   where its descriptions look for cubins; build/cubins/{target}/FOLDER by default
+    environment = "xla"                folder whose requirements.txt its builder runs with; its own by default
     [wheel]                            where cubins are cut from (kernels that are compiled have a `builder` instead)
     file = "vllm-....whl"              states package, version and platform
     sha256 = "..."
@@ -44,6 +45,7 @@ class Framework:
     kernels: list[Kernel]
     unverified: list[dict]
     output_pattern: str
+    environment: str
 
     @property
     def path(self) -> Path:
@@ -59,7 +61,7 @@ def read(folder: str) -> Framework:
     wheel = data.get("wheel", {})
     return Framework(folder, data["framework"], wheel.get("file", ""), wheel.get("sha256", ""),
                      [Kernel(**k) for k in data.get("kernel", [])], data.get("unverified", []),
-                     data.get("output", f"build/cubins/{{target}}/{folder}"))
+                     data.get("output", f"build/cubins/{{target}}/{folder}"), data.get("environment", folder))
 
 
 def all_frameworks() -> list[str]:

@@ -31,8 +31,7 @@ def _library(file: str, sha256: str, member: str, offline: bool) -> packages.Lib
 
 @functools.lru_cache
 def _python_of(folder: str, requirements: Path, offline: bool) -> str:
-    """A Python with a framework's packages, in the cache. requirements.txt pins versions and SHA-256; no folder has one yet, and
-    kernels/xla waits for its."""
+    """A Python with a framework's packages, in the cache. requirements.txt pins versions and SHA-256."""
     place = packages.cache_folder() / "environments" / folder
     python, stamp = place / "bin" / "python", place / "heddle-requirements.txt"
     if stamp.exists() and stamp.read_bytes() == requirements.read_bytes():
@@ -48,5 +47,5 @@ def _python_of(folder: str, requirements: Path, offline: bool) -> str:
 
 
 def _python(framework: catalogue.Framework, offline: bool) -> str:
-    requirements = framework.path / "requirements.txt"
-    return _python_of(framework.folder, requirements, offline) if requirements.exists() else sys.executable
+    requirements = catalogue.ROOT / "kernels" / framework.environment / "requirements.txt"
+    return _python_of(framework.environment, requirements, offline) if requirements.exists() else sys.executable

@@ -97,7 +97,7 @@ def main() -> int:
     for name in arguments.frameworks:
         if name not in known:
             parser.error(f"no framework '{name}'; there are: {', '.join(known)}")
-    skipped = wrong = right = 0
+    skipped = unbuilt = wrong = right = 0
     for folder in arguments.frameworks or known:
         framework = catalogue.read(folder)
         rows = []
@@ -118,15 +118,20 @@ def main() -> int:
                     print(f"skipped  {framework.folder:10} {kernel.name:32} {target:7} {missing}", flush=True)
                     skipped += 1
                     continue
-                if not arguments.build_only:
-                    rows.append(verify(framework, kernel, target))
-        if rows and not arguments.quick:
-            merge(framework, rows)
+                except (subprocess.CalledProcessError, KeyError) as failure:
+                    print(f"WRONG    {framework.folder:10} {kernel.name:32} {target:7} cannot be built: {failure}", flush=True)
+                    unbuilt += 1
+                    continue
+                if arguments.build_only:
+                    continue
+                rows.append(verify(framework, kernel, target))
+                if not arguments.quick:
+                    merge(framework, rows[-1:])
         failed = sum(any("failed" in s for s in r["shapes"]) for r in rows)
         wrong, right = wrong + failed, right + len(rows) - failed
     if not arguments.list and not arguments.build_only:
-        print(f"{right} verified, {wrong} wrong, {skipped} skipped")
-    return _GATE_FAILED if wrong else 0
+        print(f"{right} verified, {wrong} wrong, {unbuilt} not built, {skipped} skipped")
+    return _GATE_FAILED if wrong or unbuilt else 0
 
 
 if __name__ == "__main__":
