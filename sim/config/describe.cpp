@@ -22,7 +22,11 @@ bool IsMessage(const FieldDescriptor& field) { return field.cpp_type() == FieldD
 void AddValue(const Message& message, const FieldDescriptor& field, int index, const std::string& path,
               std::vector<Value>* values) {
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
-    values->push_back({path, message.GetReflection()->GetString(message, &field), false});
+    const auto& reflection = *message.GetReflection();
+    values->push_back({path,
+                       index == kSingular ? reflection.GetString(message, &field)
+                                          : reflection.GetRepeatedString(message, &field, index),
+                       false});
     return;
   }
   const bool is_word =

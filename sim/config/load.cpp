@@ -68,8 +68,10 @@ Error Failure(const Draft& draft) {
   return ConfigurationError("", draft.FaultsToString(), "docs/params.md lists all fields with their ranges");
 }
 
-// The file's text, upon that of its base where it has one.
-Result<Draft> ReadWithBase(const Source& source) {
+constexpr int kMostBases = 4;  // a board on a family on a die is two
+
+// The file's text, upon that of its base where it has one; `levels` more bases may follow.
+Result<Draft> ReadWithBase(const Source& source, int levels) {
   Draft draft(source.file);
   if (!ParseText(source.text, source.file, &draft)) return Failure(draft);
   if (!draft.gpu.has_base()) return draft;
@@ -78,14 +80,14 @@ Result<Draft> ReadWithBase(const Source& source) {
     draft.Report("base", message);
     return Failure(draft);
   };
+  if (levels == 0) {
+    return bad_base(fmt::format("\"{}\" is one base too many: {} are all there may be, one upon the other",
+                                base_name, kMostBases));
+  }
   const Result<Source> base = FindSource(base_name);
   if (!base.ok()) return bad_base(base.error().place + base.error().message);
-  Draft inherited(base->file);
-  if (!ParseText(base->text, base->file, &inherited)) return Failure(inherited);
-  if (inherited.gpu.has_base()) {
-    return bad_base(fmt::format("\"{}\" itself inherits from \"{}\"; one level is all there is", base_name,
-                                inherited.gpu.base()));
-  }
+  HEDDLE_ASSIGN_OR_RETURN(Draft inherited, ReadWithBase(*base, levels - 1));
+  if (inherited.gpu.has_board()) inherited.gpu.mutable_board()->clear_names();
   inherited.SetLocation("", {source.file, 0, 0});
   if (!draft.gpu.has_name())
     inherited.ReportAt({source.file, 0, 0}, "name",
@@ -107,7 +109,7 @@ void SpreadSms(Draft* draft) {
 }
 
 Result<Gpu> Resolve(const Source& source, std::span<const std::string> overrides) {
-  HEDDLE_ASSIGN_OR_RETURN(Draft draft, ReadWithBase(source));
+  HEDDLE_ASSIGN_OR_RETURN(Draft draft, ReadWithBase(source, kMostBases));
   if (source.stem && draft.gpu.has_name() && draft.gpu.name() != *source.stem) {
     draft.Report("name",
                  fmt::format("must be \"{}\" like the file, not \"{}\"", *source.stem, draft.gpu.name()));
@@ -169,6 +171,17 @@ std::vector<ArchFile> ListArchs() {
   std::vector<ArchFile> archs;
   for (const auto& [name, path] : found) archs.push_back({name, path});
   return archs;
+}
+
+std::vector<std::string> ArchsOfBoard(std::string_view board) {
+  std::vector<std::string> names;
+  for (const ArchFile& arch : ListArchs()) {
+    const Result<Gpu> gpu = LoadGpu(arch.name);
+    if (gpu.ok() &&
+        std::find(gpu->board.names.begin(), gpu->board.names.end(), board) != gpu->board.names.end())
+      names.push_back(arch.name);
+  }
+  return names;
 }
 
 }  // namespace heddle::config

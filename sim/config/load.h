@@ -2,8 +2,8 @@
 //
 // Nothing about a machine is assumed: a field that is missing, unknown, out of its range, or in contradiction
 // with another is an error, and all of them are reported at once, each with file:line:column. A syntax error
-// is reported alone. `base: "name"` inherits from a complete description, one level deep; a list given again
-// replaces the inherited one.
+// is reported alone. `base: "name"` inherits from another description, which may inherit itself, up to four levels deep;
+// a list given again replaces the inherited one. `name` and `board.names` are never inherited.
 #pragma once
 
 #include <filesystem>
@@ -46,5 +46,9 @@ struct ArchFile {
 
 // All descriptions in SearchPath(), by name; of two with one name, the one that LoadGpu would take.
 std::vector<ArchFile> ListArchs();
+
+// The descriptions whose board.names hold this name, as measurements write it ("A100-SXM4-80GB"); one, if it is known.
+// Reads every description: ask once for each name.
+std::vector<std::string> ArchsOfBoard(std::string_view board);
 
 }  // namespace heddle::config

@@ -161,6 +161,19 @@ void CheckDram(const Dram& dram, Draft* draft) {
   }
 }
 
+void CheckBoard(const Board& board, Draft* draft) {
+  const Relation r(draft, {"board.sustained_clocks"});
+  if (!r) return;
+  const auto& clocks = board.sustained_clocks;
+  for (size_t i = 1; i < clocks.size(); ++i) {
+    const SustainedClock &last = clocks[i - 1], &next = clocks[i];
+    r.Demand(last.pipe != next.pipe || (last.activity < next.activity && last.sm_mhz >= next.sm_mhz),
+             "activity must rise from one entry of {} to the next and the clock must not, {} at {} MHz "
+             "follows {} at {} MHz",
+             Name(next.pipe), next.activity, next.sm_mhz, last.activity, last.sm_mhz);
+  }
+}
+
 // Units that came with an architecture: a description has them from there on and says nothing of them before.
 void CheckUnits(const Gpu& gpu, Draft* draft) {
   const auto check = [&](const std::string& path, bool given, bool exists) {
@@ -202,6 +215,7 @@ void CheckRelations(const Gpu& gpu, Draft* draft) {
   CheckCache(gpu.sm.constant_caches.l0, "sm.constant_caches.l0", draft);
   CheckCache(gpu.sm.constant_caches.l1, "sm.constant_caches.l1", draft);
   CheckCache(gpu.sm.constant_caches.l1_5, "sm.constant_caches.l1_5", draft);
+  CheckBoard(gpu.board, draft);
   CheckUnits(gpu, draft);
   CheckClusters(gpu, draft);
   CheckL2(gpu, draft);

@@ -120,11 +120,14 @@ std::string SetEnum(const ScalarText& value, const FieldDescriptor& field, Messa
   return fmt::format("expects one of {}, not {}{}", list, Quoted(value), DidYouMean(value.text, names));
 }
 
-std::string SetString(const ScalarText& value, const FieldDescriptor& field, Message* message) {
+std::string SetString(const ScalarText& value, const FieldDescriptor& field, int index, Message* message) {
   if (value.kind != ScalarText::Kind::kString) return "expects a string in quotes, not " + Quoted(value);
   const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
   if (!std::all_of(value.text.begin(), value.text.end(), printable)) return "expects printable ASCII";
-  message->GetReflection()->SetString(message, &field, value.text);
+  const Reflection& reflection = *message->GetReflection();
+  if (index == kSingular) reflection.SetString(message, &field, value.text);
+  if (index == kAppend) reflection.AddString(message, &field, value.text);
+  if (index >= 0) reflection.SetRepeatedString(message, &field, index, value.text);
   return "";
 }
 
@@ -142,7 +145,7 @@ std::string SetScalar(const ScalarText& value, const FieldDescriptor& field, int
     case FieldDescriptor::CPPTYPE_ENUM:
       return SetEnum(value, field, message);
     default:
-      return SetString(value, field, message);
+      return SetString(value, field, index, message);
   }
 }
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -58,6 +60,7 @@ TEST(ConfigLoad, SpreadsSmsOverGpcsInTpcs) {
 TEST(ConfigLoad, ChildChangesWhatItNamesAndReplacesLists) {
   const Gpu base = *LoadGpu("a100_sxm4_80gb");
   Gpu expected = base;
+  expected.board.names.clear();
   expected.name = "test";
   expected.sm.max_ctas = 16;
   expected.runs_sm_versions = {80, 86};
@@ -75,8 +78,10 @@ TEST(ConfigLoad, SyntaxErrorStandsAlone) {
   EXPECT_EQ(ChildFaults("chip: \"GA"), "t.textproto:3:10: error: Unexpected end of string.");
   EXPECT_EQ(ChildFaults("sm { max_ctas: }"), "t.textproto:3:16: error: expected a value, found \"}\"");
   EXPECT_EQ(ChildFaults("unknown { a [ } ]"), "t.textproto:3:15: error: expected \"]\", found \"}\"");
-  EXPECT_EQ(ChildFaults("unknown: { a: \"b\n } }"), "t.textproto:3:17: error: String literals cannot cross line boundaries.");
-  EXPECT_EQ(ChildFaults("unknown: [ \x01 ]"), "t.textproto:3:12: error: Invalid control characters encountered in text.");
+  EXPECT_EQ(ChildFaults("unknown: { a: \"b\n } }"),
+            "t.textproto:3:17: error: String literals cannot cross line boundaries.");
+  EXPECT_EQ(ChildFaults("unknown: [ \x01 ]"),
+            "t.textproto:3:12: error: Invalid control characters encountered in text.");
 }
 
 TEST(ConfigLoad, ReportsAllOtherFaultsTogetherInOrder) {
@@ -162,7 +167,8 @@ INSTANTIATE_TEST_SUITE_P(
     ConfigLoad, Relation,
     testing::Values(
         RelationCase{"sm_version: 86", "1: error: runs_sm_versions: lacks the machine's own sm_version, 86"},
-        RelationCase{"sm { mbarrier { wake_cycles: 23 } }", "6: error: sm.mbarrier: sm_version 80 has no such unit"},
+        RelationCase{"sm { mbarrier { wake_cycles: 23 } }",
+                     "6: error: sm.mbarrier: sm_version 80 has no such unit"},
         RelationCase{"sm { count: 107 }",
                      "6: error: sm.count: 107 SMs are no whole number of TPCs of 2 "
                      "(sm.sms_per_tpc)"},
@@ -280,13 +286,40 @@ INSTANTIATE_TEST_SUITE_P(
                     OverrideCase{"sm.l1.sets=48", "sm.l1.sets: must be a power of two, not 48"},
                     OverrideCase{"base=h100_sxm5", "base belongs in a file"}));
 
+// A chain of descriptions, the first complete: what is the longest that loads, and what of a circle?
+TEST(ConfigLoad, BasesUponBases) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "heddle_config_bases";
+  std::filesystem::create_directories(folder);
+  const auto write = [&](const std::string& name, const std::string& base) {
+    std::ofstream(folder / (name + ".textproto"))
+        << "base: \"" << base << "\"\nname: \"" << name << "\"\nboard { names: [\"" << name << "\"] }\n"
+        << "sm { max_ctas: " << name.back() << " }\n";
+  };
+  write("chain1", "a100_sxm4_80gb");
+  for (int i = 2; i <= 5; ++i) write("chain" + std::to_string(i), "chain" + std::to_string(i - 1));
+  write("circle1", "circle2");
+  write("circle2", "circle1");
+  setenv("HEDDLE_ARCH_DIR", folder.c_str(), 1);
+  const auto longest = LoadGpu("chain4");
+  ASSERT_TRUE(longest.ok()) << longest.error().ToString();
+  EXPECT_EQ(longest->sm.max_ctas, 4u);
+  EXPECT_EQ(longest->board.names, std::vector<std::string>{"chain4"});
+  EXPECT_EQ(ArchsOfBoard("chain3"), std::vector<std::string>{"chain3"});
+  EXPECT_THAT(ArchsOfBoard("chain"), testing::IsEmpty());
+  const auto longer = LoadGpu("chain5");
+  ASSERT_FALSE(longer.ok());
+  EXPECT_THAT(longer.error().message,
+              testing::HasSubstr("chain1.textproto:1:1: error: base: \"a100_sxm4_80gb\" is "
+                                 "one base too many: 4 are all there may be"));
+  EXPECT_FALSE(LoadGpu("circle1").ok());
+  unsetenv("HEDDLE_ARCH_DIR");
+  std::filesystem::remove_all(folder);
+}
+
 TEST(ConfigLoad, NamesAndBases) {
   EXPECT_EQ(Faults("base: \"a100_sxm4_80gb\"\n"),
             "t.textproto: error: name: missing: a description that inherits has a name of its own");
-  EXPECT_EQ(Faults("name: \"t\"\nbase: \"a100_192sm\"\n"),
-            "t.textproto:2:1: error: base: \"a100_192sm\" itself inherits from \"a100_sxm4_80gb\"; one level "
-            "is all "
-            "there is");
+  EXPECT_EQ(Loaded("name: \"t\"\nbase: \"a100_192sm\"\n").sm.count, 192u);  // a base may have one
   EXPECT_EQ(Faults("name: \"t\"\nbase: \"h100_sxm6\"\n"),
             "t.textproto:2:1: error: base: no machine description is named \"h100_sxm6\"; did you mean "
             "\"h100_sxm5\"?");
