@@ -242,6 +242,7 @@ void LowerHmnmx2(Lowering& w) {
   w.Destination(0);
   HalfSource(w, 0);
   HalfSource(w, 1);
+  if ((w.out.flags & kXorSign) != 0) w.out.keep[0] = w.out.keep[1] = ~0u;  // as FMNMX
   w.SourcePredicate(0);
   w.out.run = bfloat ? &RunHmnmx2<BF16> : &RunHmnmx2<F16>;
 }

@@ -177,6 +177,8 @@ void LowerFmnmx(Lowering& w) {
   w.Destination(0);
   w.FloatSource(0);
   w.FloatSource(1);
+  // min.xorsign.abs is printed with |a|: the sign of the result is of a and b as they stand in the registers.
+  if ((w.out.flags & kXorSign) != 0) w.out.keep[0] = w.out.keep[1] = ~0u;
   w.SourcePredicate(0);
   w.out.run = &RunFmnmx;
 }

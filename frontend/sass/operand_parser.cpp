@@ -438,7 +438,13 @@ bool Parser::ParseSymbol(Operand& operand) {
 
 std::optional<std::string> ParseOperands(std::string_view text, const CubinKernel& kernel,
                                          isa::Instruction& instruction) {
-  return Parser(text, kernel, instruction).ParseAll();
+  // For sm_80 code with an eviction priority, nvdisasm's JSON has the comma on the wrong side: "R4desc,[UR4][R18.64]".
+  constexpr std::string_view kMisplaced = "desc,[";
+  const size_t at = text.find(kMisplaced);
+  if (at == std::string_view::npos) return Parser(text, kernel, instruction).ParseAll();
+  std::string mended(text);
+  mended.replace(at, kMisplaced.size(), ",desc[");
+  return Parser(mended, kernel, instruction).ParseAll();
 }
 
 }  // namespace heddle::sass

@@ -10,6 +10,7 @@
     [[kernel]]
     name = "rms_norm"                  with rms_norm.launch.textproto beside this file
     library = "vllm/_C.abi3.so"        member of the wheel
+    builder = "build.py"               instead of the library: script of the folder, which is given the cubins' names, or the kernel's
     cubins = { rms_norm = "_ZN4vllm..." }   file to write -> mangled name, or { target -> mangled name }
     targets = ["sm_80", "sm_90"]
     shapes = { "Llama-3.1-8B" = { tokens = 3, hidden = 4096 } }     values of the description's defines

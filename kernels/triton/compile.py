@@ -3,26 +3,18 @@
 
 usage: compile.py --arch 80|90 --out DIR [--only NAME ...] [--list]      (--target sm_80, --kernel NAME: the same)
 
-Writes DIR/NAME.cubin and DIR/NAME.json: the kernel's symbol, warps and shared memory under the keys of Triton's own metadata,
-and its parameters in launch order with what the compiler assumed about them. A launch must respect those assumptions. Two more pointers (global and profile scratch)
-follow the listed parameters; they may be null.
+Writes DIR/NAME.cubin and DIR/NAME.json (kernels/builder/triton_kernel.py says what is in it). A launch must respect what it says
+of the parameters.
 """
 
 import argparse
-import json
 import os
 import sys
+from pathlib import Path
 
-# No debug sections (they hold this machine's paths), and multiply-add fusion as in every Triton up to 3.9.
-os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
-os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
-
-import triton  # noqa: E402
-from triton.backends.compiler import GPUTarget  # noqa: E402
-from triton.compiler import ASTSource  # noqa: E402
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), str(Path(__file__).resolve().parents[1])]
 import kernels  # noqa: E402
+from builder import triton_kernel  # noqa: E402
 
 # A parameter is (name, type); ":16" on a type declares divisibility by 16 (of the address, or of the number).
 # name: (function, parameters, constants, warps, stages, architectures); on sm_90 tl.dot becomes wgmma
@@ -75,30 +67,7 @@ TABLE = {
 
 def compile_kernel(name, arch, out):
     function, parameters, constants, warps, stages, _ = TABLE[name]
-    signature = {p: t.split(":")[0] for p, t in parameters} | {c: "constexpr" for c in constants}
-    attributes = {(i,): [["tt.divisibility", 16]] for i, (_, t) in enumerate(parameters) if t.endswith(":16")}
-    source = ASTSource(fn=function, signature=signature, constexprs=constants, attrs=attributes)
-    kernel = triton.compile(source, target=GPUTarget("cuda", arch, 32), options={"num_warps": warps, "num_stages": stages})
-    with open(os.path.join(out, name + ".cubin"), "wb") as f:
-        f.write(kernel.asm["cubin"])
-    metadata = kernel.metadata
-    description = {
-        "name": metadata.name,
-        "arch": arch,
-        "num_warps": metadata.num_warps,
-        "num_ctas": metadata.num_ctas,
-        "shared": metadata.shared,
-        "global_scratch_size": metadata.global_scratch_size,
-        "constants": constants,
-        "parameters": [{"name": p, "type": t.split(":")[0], "divisible_by": 16 if t.endswith(":16") else 1}
-                       for p, t in parameters],
-        # Box, swizzle and element type of each descriptor, in order of the parameters.
-        "tensor_descriptors": [dict(d) for d in getattr(metadata, "tensordesc_meta", None) or []],
-        "triton": triton.__version__,
-    }
-    with open(os.path.join(out, name + ".json"), "w") as f:
-        json.dump(description, f, indent=2)
-        f.write("\n")
+    triton_kernel.compile_kernel(triton_kernel.Kernel(function, dict(parameters), constants, warps, stages), name, arch, Path(out))
 
 
 def main():

@@ -135,6 +135,20 @@ TEST(Float, MinimumPrefersNumbersAndNegativeZero) {
   EXPECT_EQ(nan.Set(1, 0x7fc00000).Set(2, 0x40000000).Get(9), 0x40000000u);
 }
 
+// min.xorsign.abs.f32: the smaller magnitude with the product's sign. ptxas prints the magnitudes' bars on the operands.
+TEST(Float, MinimumWithTheProductsSignSeesTheSignsUnderTheBars) {
+  const auto minimum = [](uint32_t a, uint32_t b) {
+    One one(Make(Op::kFMNMX, {Mod::kXORSIGN}, {R(9), R(1, 1, isa::kAbsolute), R(2), P(kPt)}));
+    return one.Set(1, a).Set(2, b).Get(9);
+  };
+  EXPECT_EQ(minimum(0xc0000000, 0x43e00000), 0xc0000000u);  // -2, 448: -2
+  EXPECT_EQ(minimum(0xc4000000, 0x43e00000), 0xc3e00000u);  // -512, 448: -448
+  EXPECT_EQ(minimum(0xc4000000, 0xc3e00000), 0x43e00000u);
+  One half(
+      Make(Op::kHMNMX2, {Mod::kXORSIGN}, {R(9), R(1, 1, isa::kAbsolute), R(2, 1, isa::kAbsolute), P(kPt)}));
+  EXPECT_EQ(half.Set(1, 0xc0003c00).Set(2, 0x3c00c400).Get(9), 0xbc00bc00u);  // {1, -2}, {-4, 1}: {-1, -1}
+}
+
 TEST(Half, FusedMultiplyAddRoundsOnce) {
   // (1 + 2^-10)(1 + 2^-10) = 1 + 2^-9 + 2^-20; the half below is 1 + 2^-9, and adding 2^-11 makes a tie but for 2^-20.
   One one(Make(Op::kHFMA2, {}, {R(9), R(1), R(2), R(3)}));

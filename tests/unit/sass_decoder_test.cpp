@@ -81,6 +81,12 @@ TEST(DecodeListing, ControlGuardAndHiddenDescriptor) {
   EXPECT_EQ(isa::ToString(ldg), "@!P2 LDG.E.128 R16, desc[UR6][R24.64]");
 }
 
+TEST(DecodeListing, DescriptorWithTheCommaBehindIt) {
+  const Instruction ldg =
+      Decode({"LDG.E.EL.128", "R4desc,[UR4][R18.64]", 0x0000000412047981, 0x000ea2200c2e1d00}, 80);
+  EXPECT_EQ(isa::ToString(ldg), "LDG.E.EL.128 R4, desc[UR4][R18.64]");
+}
+
 TEST(DecodeListing, FloatImmediatesAreRawBits) {
   const Instruction fadd = Decode({"FADD", "R0,-R2,-INF ", 0xff80000002007421});
   ASSERT_EQ(fadd.operand_count, 3);
