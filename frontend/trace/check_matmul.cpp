@@ -105,6 +105,7 @@ struct Sequence {
   double* lse = nullptr;
   uint64_t queries = 0;
   uint64_t keys = 0;
+  // Strides count rows, of the head dimension of queries and keys or of that of values and results.
   uint64_t q_stride = 0;
   uint64_t lse_stride = 1;
   uint64_t kv_stride = 0;          // from a key to the next, inside a block
@@ -112,7 +113,7 @@ struct Sequence {
   uint64_t block_size = 0;
   uint64_t block_stride = 0;
 
-  uint64_t KeyOffset(uint64_t key) const {
+  uint64_t KeyRow(uint64_t key) const {
     if (blocks == nullptr) return key * kv_stride;
     return static_cast<uint64_t>(blocks[key / block_size]) * block_stride + key % block_size * kv_stride;
   }
@@ -138,7 +139,9 @@ void Attend(const Sequence& s, const AttentionNumbers& n) {
         n.window == 0 ? 0 : std::max<int64_t>(0, position + 1 - static_cast<int64_t>(n.window));
     double largest = -std::numeric_limits<double>::infinity();
     for (int64_t j = begin; j < end; ++j) {
-      double value = Dot(s.q + i * s.q_stride, s.k + s.KeyOffset(static_cast<uint64_t>(j)), n.dim) * n.scale;
+      double value =
+          Dot(s.q + i * s.q_stride * n.dim, s.k + s.KeyRow(static_cast<uint64_t>(j)) * n.dim, n.dim) *
+          n.scale;
       if (n.softcap != 0) value = n.softcap * std::tanh(value / n.softcap);
       score[static_cast<size_t>(j)] = value;
       largest = std::max(largest, value);
@@ -147,19 +150,30 @@ void Attend(const Sequence& s, const AttentionNumbers& n) {
     std::vector<double> row(n.v_dim);
     for (int64_t j = begin; j < end; ++j) {
       const double p = std::exp(score[static_cast<size_t>(j)] - largest);
-      const double* v = s.v + s.KeyOffset(static_cast<uint64_t>(j));
+      const double* v = s.v + s.KeyRow(static_cast<uint64_t>(j)) * n.v_dim;
       sum += p;
       for (uint64_t d = 0; d < n.v_dim; ++d) row[d] += p * v[d];
     }
-    for (uint64_t d = 0; d < n.v_dim; ++d) s.out[i * s.q_stride + d] = sum == 0 ? 0 : row[d] / sum;
+    for (uint64_t d = 0; d < n.v_dim; ++d) s.out[i * s.q_stride * n.v_dim + d] = sum == 0 ? 0 : row[d] / sum;
     s.lse[i * s.lse_stride] = sum == 0 ? -std::numeric_limits<double>::infinity() : largest + std::log(sum);
   }
 }
 
+// Values may be of another head dimension than keys.
+bool SameButLast(const Tensor& k, const Tensor& v) {
+  return k.shape.size() == v.shape.size() && std::equal(k.shape.begin(), k.shape.end() - 1, v.shape.begin());
+}
+
+Tensor MakeResult(const Tensor& q, uint64_t v_dim) {
+  auto shape = q.shape;
+  shape.back() = v_dim;
+  return MakeTensor(shape);
+}
+
 Results AttendDense(const pb::Attention& op, const Operands& in, const AttentionNumbers& n, const Tensor& q,
                     const Tensor& k, const Tensor& v) {
-  if (q.shape.size() != 4 || k.shape.size() != 4 || k.shape != v.shape)
-    return in.Bad("attention: q, k and v must have 4 dimensions, and k and v the same");
+  if (q.shape.size() != 4 || k.shape.size() != 4 || !SameButLast(k, v))
+    return in.Bad("attention: q, k and v must have 4 dimensions, and k and v the same but for the last");
   const bool heads_first = op.layout() == pb::Attention::bhsd;
   const size_t head_dim = heads_first ? 1 : 2;
   const size_t sequence_dim = heads_first ? 2 : 1;
@@ -167,25 +181,23 @@ Results AttendDense(const pb::Attention& op, const Operands& in, const Attention
   const uint64_t queries = q.shape[sequence_dim], keys = k.shape[sequence_dim];
   if (k.shape[0] != batch || heads % kv_heads != 0)
     return in.Bad(fmt::format("attention: {} query heads and {} key heads", heads, kv_heads));
-  Tensor out = MakeTensor(q.shape);
+  Tensor out = MakeResult(q, n.v_dim);
   Tensor lse = MakeTensor({batch, heads, queries});
   for (uint64_t b = 0; b < batch; ++b)
     for (uint64_t h = 0; h < heads; ++h) {
       const uint64_t g = h / (heads / kv_heads);
       Sequence s;
-      const uint64_t q_base =
-          heads_first ? (b * heads + h) * queries * n.dim : (b * queries * heads + h) * n.dim;
-      const uint64_t k_base =
-          heads_first ? (b * kv_heads + g) * keys * n.dim : (b * keys * kv_heads + g) * n.dim;
-      s.q = &q.data[q_base];
-      s.out = &out.data[q_base];
-      s.k = &k.data[k_base];
-      s.v = &v.data[k_base];
+      const uint64_t q_row = heads_first ? (b * heads + h) * queries : b * queries * heads + h;
+      const uint64_t k_row = heads_first ? (b * kv_heads + g) * keys : b * keys * kv_heads + g;
+      s.q = &q.data[q_row * n.dim];
+      s.out = &out.data[q_row * n.v_dim];
+      s.k = &k.data[k_row * n.dim];
+      s.v = &v.data[k_row * n.v_dim];
       s.lse = &lse.data[(b * heads + h) * queries];
       s.queries = queries;
       s.keys = keys;
-      s.q_stride = heads_first ? n.dim : heads * n.dim;
-      s.kv_stride = heads_first ? n.dim : kv_heads * n.dim;
+      s.q_stride = heads_first ? 1 : heads;
+      s.kv_stride = heads_first ? 1 : kv_heads;
       Attend(s, n);
     }
   return std::vector<Tensor>{std::move(out), std::move(lse)};
@@ -193,15 +205,16 @@ Results AttendDense(const pb::Attention& op, const Operands& in, const Attention
 
 Results AttendVarlen(const pb::Attention& op, const Operands& in, const AttentionNumbers& n, const Tensor& q,
                      const Tensor& k, const Tensor& v) {
-  if (q.shape.size() != 3 || k.shape.size() != 3 || k.shape != v.shape)
-    return in.Bad("attention: q, k and v must be [tokens, heads, dim], and k and v the same");
+  if (q.shape.size() != 3 || k.shape.size() != 3 || !SameButLast(k, v))
+    return in.Bad(
+        "attention: q, k and v must be [tokens, heads, dim], and k and v the same but for the last");
   HEDDLE_ASSIGN_OR_RETURN(const Tensor* cu_q, in.Get(op.cu_seqlens_q(), 1));
   HEDDLE_ASSIGN_OR_RETURN(const Tensor* cu_k,
                           in.Get(op.cu_seqlens_k().empty() ? op.cu_seqlens_q() : op.cu_seqlens_k(), 1));
   const uint64_t heads = q.shape[1], kv_heads = k.shape[1];
   if (cu_q->size() != cu_k->size() || heads % kv_heads != 0)
     return in.Bad("attention: the cumulative lengths or the heads do not fit");
-  Tensor out = MakeTensor(q.shape);
+  Tensor out = MakeResult(q, n.v_dim);
   Tensor lse = MakeTensor({q.shape[0], heads});
   for (uint64_t i = 0; i + 1 < cu_q->size(); ++i) {
     const auto q0 = static_cast<uint64_t>(cu_q->data[i]), q1 = static_cast<uint64_t>(cu_q->data[i + 1]);
@@ -212,15 +225,15 @@ Results AttendVarlen(const pb::Attention& op, const Operands& in, const Attentio
       const uint64_t g = h / (heads / kv_heads);
       Sequence s;
       s.q = &q.data[(q0 * heads + h) * n.dim];
-      s.out = &out.data[(q0 * heads + h) * n.dim];
+      s.out = &out.data[(q0 * heads + h) * n.v_dim];
       s.k = k.data.data() + (k0 * kv_heads + g) * n.dim;
-      s.v = v.data.data() + (k0 * kv_heads + g) * n.dim;
+      s.v = v.data.data() + (k0 * kv_heads + g) * n.v_dim;
       s.lse = &lse.data[q0 * heads + h];
       s.lse_stride = heads;
       s.queries = q1 - q0;
       s.keys = k1 - k0;
-      s.q_stride = heads * n.dim;
-      s.kv_stride = kv_heads * n.dim;
+      s.q_stride = heads;
+      s.kv_stride = kv_heads;
       Attend(s, n);
     }
   }
@@ -229,7 +242,7 @@ Results AttendVarlen(const pb::Attention& op, const Operands& in, const Attentio
 
 Results AttendPaged(const pb::Attention& op, const Operands& in, const AttentionNumbers& n, const Tensor& q,
                     const Tensor& k, const Tensor& v) {
-  if (q.shape.size() != 3 || k.shape.size() != 4 || k.shape != v.shape)
+  if (q.shape.size() != 3 || k.shape.size() != 4 || !SameButLast(k, v))
     return in.Bad("attention: q must be [batch, heads, dim], k and v [blocks, ., ., dim]");
   HEDDLE_ASSIGN_OR_RETURN(const Tensor* table, in.Get(op.block_table(), 2));
   HEDDLE_ASSIGN_OR_RETURN(const Tensor* lengths, in.Get(op.seq_lens(), 1));
@@ -238,7 +251,7 @@ Results AttendPaged(const pb::Attention& op, const Operands& in, const Attention
   const uint64_t kv_heads = k.shape[heads_first ? 1 : 2], block_size = k.shape[heads_first ? 2 : 1];
   if (table->shape[0] != batch || lengths->size() != batch || heads % kv_heads != 0)
     return in.Bad("attention: the block table, the lengths or the heads do not fit");
-  Tensor out = MakeTensor(q.shape);
+  Tensor out = MakeResult(q, n.v_dim);
   Tensor lse = MakeTensor({batch, heads});
   for (uint64_t b = 0; b < batch; ++b) {
     const double length = lengths->data[b];
@@ -254,17 +267,17 @@ Results AttendPaged(const pb::Attention& op, const Operands& in, const Attention
       const uint64_t g = h / (heads / kv_heads);
       Sequence s;
       s.q = &q.data[(b * heads + h) * n.dim];
-      s.out = &out.data[(b * heads + h) * n.dim];
+      s.out = &out.data[(b * heads + h) * n.v_dim];
       s.k = &k.data[(heads_first ? g * block_size : g) * n.dim];
-      s.v = &v.data[(heads_first ? g * block_size : g) * n.dim];
+      s.v = &v.data[(heads_first ? g * block_size : g) * n.v_dim];
       s.lse = &lse.data[b * heads + h];
       s.queries = 1;
       s.keys = keys;
-      s.q_stride = n.dim;
-      s.kv_stride = heads_first ? n.dim : kv_heads * n.dim;
+      s.q_stride = 1;
+      s.kv_stride = heads_first ? 1 : kv_heads;
       s.blocks = &table->data[b * table->last()];
       s.block_size = block_size;
-      s.block_stride = block_size * kv_heads * n.dim;
+      s.block_stride = block_size * kv_heads;
       Attend(s, n);
     }
   }
@@ -281,8 +294,8 @@ Results ApplyAttention(const pb::Attention& op, const Operands& in) {
   n.dim = q->last();
   n.v_dim = v->last();
   n.causal = op.causal();
-  if (k->last() != n.dim || n.v_dim != n.dim)
-    return in.Bad(fmt::format("attention: head dimensions {}, {} and {}", n.dim, k->last(), n.v_dim));
+  if (k->last() != n.dim)
+    return in.Bad(fmt::format("attention: head dimensions {} of queries and {} of keys", n.dim, k->last()));
   HEDDLE_ASSIGN_OR_RETURN(n.scale, in.Real(op.scale(), 1 / std::sqrt(static_cast<double>(n.dim))));
   HEDDLE_ASSIGN_OR_RETURN(n.softcap, in.Real(op.softcap(), 0));
   HEDDLE_ASSIGN_OR_RETURN(const int64_t window, in.Integer(op.window(), 0));

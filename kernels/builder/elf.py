@@ -126,3 +126,16 @@ def _records_of(info: bytes, symbols: set[int]) -> bytearray:
             out += info[at:end]
         at = end
     return out
+
+
+def parameters(data: bytes, kernel: str) -> list[tuple[int, int]]:
+    """(offset, size) of each parameter of a kernel, by its ordinal (EIATTR_KPARAM_INFO, or its second version)."""
+    section = next(s for s in sections(memoryview(data)) if s.name == f".nv.info.{kernel}")
+    info, found, at = data[section.offset : section.offset + section.size], {}, 0
+    while at + 4 <= len(info):
+        form, attribute, size = struct.unpack_from("<BBH", info, at)
+        if form == 4 and attribute in (0x17, 0x45):
+            _, ordinal, offset, packed = struct.unpack_from("<IHHI", info, at + 4)
+            found[ordinal] = (offset, packed >> 18 if attribute == 0x17 else packed & 0xFFFFFF)
+        at += 4 + (size if form == 4 else 0)
+    return [found[i] for i in sorted(found)]

@@ -1,0 +1,108 @@
+"""vLLM's kernels whose parameters its host code makes: tensor maps, tile schedulers, workspaces. Called by builder/cubins.py:
+writes, for each shape of kernels.toml, NAME.SHAPE.launch.textproto and its cubins."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from builder import catalogue, packages
+from builder.recorder import Recorder
+
+
+def fa3_prefill(recorder: Recorder, tokens: int, heads: int, kv_heads: int, sequences: int = 3, head_dim: int = 128) -> tuple[str, str]:
+    """Packed sequences, causal, grouped queries."""
+    q = recorder.tensor("q", "bf16", [tokens, heads, head_dim], "normal { seed: 1 }")
+    k = recorder.tensor("k", "bf16", [tokens, kv_heads, head_dim], "normal { seed: 2 }")
+    v = recorder.tensor("v", "bf16", [tokens, kv_heads, head_dim], "normal { seed: 3 }")
+    out = recorder.tensor("out", "bf16", [tokens, heads, head_dim], "zeros {}")
+    offsets = recorder.tensor("offsets", "i32", [sequences + 1], f'offsets {{ total: "{tokens}" seed: 4 }}')
+    _fa3(recorder, q, k, v, out, scale=head_dim**-0.5, cu_seqlens_q=offsets, cu_seqlens_k=offsets, max_seqlen_q=tokens,
+         max_seqlen_k=tokens, is_causal=True, num_splits=1)
+    recorder.name_scratch("lse", "f32", [heads, tokens])
+    return "FlashAttention-3 forward over packed sequences, causal, grouped queries.", """
+  op { out: "y" also: "l" attention { q: "q" k: "k" v: "v" layout: thd causal: true cu_seqlens_q: "offsets" } }
+  op { out: "lse_by_head" transpose { x: "l" order: [1, 0] } }
+  compare { buffer: "out" reference: "y" absolute: 0.01 relative: 0.008 }
+  compare { buffer: "lse" reference: "lse_by_head" absolute: 1e-4 relative: 1e-4 }"""
+
+
+def fa3_decode(recorder: Recorder, heads: int, kv_heads: int, sequences: int = 3, max_length: int = 700, page: int = 16, splits: int = 4,
+               head_dim: int = 128) -> tuple[str, str]:
+    """One query a sequence, keys in pages, split, and the splits combined."""
+    blocks = -(-max_length // page)
+    pages = sequences * blocks + 7
+    q = recorder.tensor("q", "bf16", [sequences, heads, head_dim], "normal { seed: 1 }")
+    k = recorder.tensor("k", "bf16", [pages, page, kv_heads, head_dim], "normal { seed: 2 }")
+    v = recorder.tensor("v", "bf16", [pages, page, kv_heads, head_dim], "normal { seed: 3 }")
+    out = recorder.tensor("out", "bf16", [sequences, heads, head_dim], "zeros {}")
+    offsets = recorder.tensor("offsets", "i32", [sequences + 1], 'iota { start: "0" }')
+    lengths = recorder.tensor("lengths", "i32", [sequences], f'uniform {{ low: "1" high: "{max_length}" seed: 5 }}')
+    table = recorder.tensor("block_table", "i32", [sequences, blocks], f'permutation {{ range: "{pages}" seed: 4 }}')
+    _fa3(recorder, q, k, v, out, scale=head_dim**-0.5, cu_seqlens_q=offsets, seqused_k=lengths, max_seqlen_q=1, max_seqlen_k=max_length,
+         page_table=table, is_causal=True, num_splits=splits)
+    return "FlashAttention-3 decode: keys in pages, split among CTAs, and the kernel that combines the splits.", """
+  op { out: "y" attention { q: "q" k: "k" v: "v" layout: paged block_table: "block_table" seq_lens: "lengths" } }
+  compare { buffer: "out" reference: "y" absolute: 0.015 relative: 0.008 }"""
+
+
+def _fa3(recorder: Recorder, q, k, v, out, scale: float, cu_seqlens_q, max_seqlen_q: int, max_seqlen_k: int, is_causal: bool, num_splits: int,
+         cu_seqlens_k=None, seqused_k=None, page_table=None) -> None:
+    new, rotary, descale = [None] * 2, [None] * 3, [None] * 3
+    recorder.call("_vllm_fa3_C::fwd", q, k, v, *new, None, out, cu_seqlens_q, cu_seqlens_k, None, None, seqused_k, max_seqlen_q, max_seqlen_k,
+                  page_table, None, None, *rotary, *descale, scale, is_causal, -1, -1, 0.0, False, None, num_splits, None, 0, None, 1, 0, None)
+
+
+def flashmla_decode(recorder: Recorder, sequences: int, heads: int = 128, max_length: int = 500, page: int = 64) -> tuple[str, str]:
+    """DeepSeek's latent attention: one key head of 512 + 64, whose first 512 are the values too."""
+    blocks = -(-max_length // page)
+    pages = sequences * blocks + 3
+    q = recorder.tensor("q", "bf16", [sequences, 1, heads, 576], "normal { seed: 1 }")
+    cache = recorder.tensor("cache", "bf16", [pages, page, 1, 576], "normal { seed: 2 }")
+    lengths = recorder.tensor("lengths", "i32", [sequences], f'uniform {{ low: "1" high: "{max_length}" seed: 5 }}')
+    table = recorder.tensor("block_table", "i32", [sequences, blocks], f'permutation {{ range: "{pages}" seed: 4 }}')
+    out = recorder.tensor("out", "bf16", [sequences, 1, heads, 512], "zeros {}")
+    recorder.call("_flashmla_C::dense_decode_fwd", q, cache, 512, lengths, table, 192**-0.5, False, None, None, out)
+    return "FlashMLA dense decode: keys in pages of 64, split among SMs by its own scheduler, and combined.", f"""
+  op {{ out: "rows" view {{ x: "q" shape: ["{sequences}", "{heads}", "576"] }} }}
+  op {{ out: "values" view {{ x: "cache" shape: ["{pages}", "{page}", "1", "512"] stride: ["{page * 576}", "576", "576", "1"] }} }}
+  op {{ out: "y" attention {{ q: "rows" k: "cache" v: "values" layout: paged block_table: "block_table" seq_lens: "lengths" scale: "rsqrt(192)" }} }}
+  compare {{ buffer: "out" reference: "y" absolute: 0.015 relative: 0.008 }}"""
+
+
+def scaled_mm_fp8(recorder: Recorder, m: int, n: int, k: int) -> tuple[str, str]:
+    """One scale a row of A and a column of B, bf16 out."""
+    a = recorder.tensor("a", "e4m3", [m, k], "normal { seed: 1 }")
+    b = recorder.tensor("b", "e4m3", [n, k], "normal { seed: 2 }")
+    out = recorder.tensor("out", "bf16", [m, n], "zeros {}")
+    a_scale = recorder.tensor("a_scale", "f32", [m, 1], 'uniform { low: "0.5" high: "1.5" seed: 3 }')
+    b_scale = recorder.tensor("b_scale", "f32", [1, n], 'uniform { low: "0.5" high: "1.5" seed: 4 }')
+    recorder.call("_C::cutlass_scaled_mm", out, a, b.transposed(), a_scale, b_scale, None)
+    return "vLLM's CUTLASS scaled_mm: e4m3 by e4m3, scales by row and column in the epilogue.", """
+  op { out: "product" matmul { a: "a" b: "b" transpose_b: true } }
+  op { out: "by_row" binary { a: "product" b: "a_scale" function: multiply } }
+  op { out: "y" binary { a: "by_row" b: "b_scale" function: multiply } }
+  compare { buffer: "out" reference: "y" absolute: 0.002 relative: 0.008 }"""
+
+
+_LIBRARIES = {"fa3_prefill": "vllm/vllm_flash_attn/_vllm_fa3_C.abi3.so", "fa3_decode": "vllm/vllm_flash_attn/_vllm_fa3_C.abi3.so",
+              "flashmla_decode": "vllm/_flashmla_C.abi3.so", "scaled_mm_fp8": "vllm/_C_stable_libtorch.abi3.so"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kernel", required=True, nargs="+")
+    parser.add_argument("--target", required=True)
+    parser.add_argument("--out", required=True, type=Path)
+    arguments = parser.parse_args()
+    framework = catalogue.read("vllm")
+    for kernel in (k for k in framework.kernels if k.name in arguments.kernel):
+        library = packages.member(packages.wheel(framework.wheel_file, framework.wheel_sha256), _LIBRARIES[kernel.name])
+        for shape, numbers in kernel.shapes.items():
+            recorder = Recorder(arguments.target)
+            recorder.load(library)
+            doc, check = globals()[kernel.name](recorder, **numbers)
+            recorder.write(arguments.out, kernel.name, shape, doc, check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
