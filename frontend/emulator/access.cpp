@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -47,7 +48,10 @@ using isa::Mod;
   uint64_t page = ~uint64_t{0};  // pages are stale as a whole
   bool stale = false;
   ForLanes(lanes, [&](uint32_t i) {
-    if (c.warp->unknown != nullptr && !device.IsKnown(address[i], bytes)) c.unknown_result |= 1u << i;
+    if (c.warp->unknown != nullptr && !device.IsKnown(address[i], bytes)) {
+      for (uint32_t word = 0; word * 4 < bytes; ++word)
+        if (!device.IsKnown(address[i] + word * 4, std::min(bytes, 4u))) c.unknown_result[word] |= 1u << i;
+    }
     if (may_be_stale && address[i] >> kPageShift != page) {
       page = address[i] >> kPageShift;
       stale = device.IsStale(address[i]);

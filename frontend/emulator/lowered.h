@@ -67,8 +67,9 @@ struct Context {
   IssueLog* issues = nullptr;
   isa::WarpStep* step = nullptr;  // null in RunAhead
   Cycle now = 0;                  // 0 in RunAhead
-  // Set by handlers of loads when unknown values are tracked: lanes whose loaded value is unknown.
-  uint32_t unknown_result = 0;
+  // Set by handlers of loads when unknown values are tracked: by register of the result, lanes whose loaded value is unknown. Results
+  // of more registers have the last entry for the rest.
+  std::array<uint32_t, 4> unknown_result{};
 
   const Row& Source(const Lowered& l, size_t i) const {
     return bases[static_cast<size_t>(l.source[i].base)][l.source[i].row];

@@ -1,5 +1,7 @@
 #include "frontend/emulator/step.h"
 
+#include <algorithm>
+
 #include "frontend/emulator/issue_log.h"
 #include "frontend/emulator/splits.h"
 
@@ -38,15 +40,21 @@ uint32_t UnknownReads(const Context& context, const UnknownFlow& flow) {
   return unknown;
 }
 
-void MarkWrites(const Context& context, const UnknownFlow& flow, uint32_t unknown) {
+// `operands`: lanes of which an operand was unknown; Context::unknown_result adds what a load has found.
+void MarkWrites(const Context& context, const UnknownFlow& flow, uint32_t operands) {
   Warp& warp = *context.warp;
   const uint32_t lanes = context.lanes;
-  // A uniform result is unknown as a whole.
-  if (context.lanes != context.executing) unknown = (unknown & context.executing) != 0 ? kAllLanes : 0;
-  const auto mark = [&](uint32_t& mask) { mask = (mask & ~lanes) | (unknown & lanes); };
+  const auto mark = [&](uint32_t& mask, uint32_t unknown) {
+    // A uniform result is unknown as a whole.
+    if (lanes != context.executing) unknown = (unknown & context.executing) != 0 ? kAllLanes : 0;
+    mask = (mask & ~lanes) | (unknown & lanes);
+  };
+  const auto& loaded = context.unknown_result;
   for (uint32_t i = 0; i < flow.write_count; ++i)
-    mark(warp.unknown[context.program->flow_rows[flow.first_write + i]]);
-  ForLanes(flow.predicate_writes, [&](uint32_t p) { mark(warp.unknown_predicates[p]); });
+    mark(warp.unknown[context.program->flow_rows[flow.first_write + i]],
+         operands | loaded[std::min<size_t>(i, loaded.size() - 1)]);
+  ForLanes(flow.predicate_writes,
+           [&](uint32_t p) { mark(warp.unknown_predicates[p], operands | loaded[0]); });
 }
 
 [[gnu::noinline]] void RunTracked(Context& context, const Lowered* begin, const Lowered* end) {
@@ -54,6 +62,7 @@ void MarkWrites(const Context& context, const UnknownFlow& flow, uint32_t unknow
     if (!SetLanes(context, *l)) continue;
     const UnknownFlow& flow = context.program->flows[l->index];
     const uint32_t unknown = UnknownReads(context, flow) | context.warp->unknown_predicates[l->guard];
+    context.unknown_result = {};
     l->run(context, *l);
     MarkWrites(context, flow, unknown);
   }
@@ -96,9 +105,9 @@ void RunStep(Context& context, const Lowered& l) {
   if (!runs) return;
   const UnknownFlow& flow = context.program->flows[l.index];
   uint32_t unknown = is_local ? UnknownReads(context, flow) | context.warp->unknown_predicates[l.guard] : 0;
-  context.unknown_result = 0;
+  context.unknown_result = {};
   l.run(context, l);
-  MarkWrites(context, flow, unknown | context.unknown_result);
+  MarkWrites(context, flow, unknown);
 }
 
 // Once no split can go on: those that wait at a CTA barrier count as the warp's arrival there.
@@ -107,7 +116,8 @@ void ArriveAtBarrier(Warp& warp, isa::WarpStep* step) {
   uint8_t id = 0;
   // Lanes that wait for something else will come here later.
   for (uint32_t i = 0; i < warp.split_count; ++i)
-    if (warp.splits[i].state == SplitState::kAtMbarrier || warp.splits[i].state == SplitState::kAtCluster) return;
+    if (warp.splits[i].state == SplitState::kAtMbarrier || warp.splits[i].state == SplitState::kAtCluster)
+      return;
   for (uint32_t i = 0; i < warp.split_count; ++i) {
     Split& split = warp.splits[i];
     if (split.state != SplitState::kAtBarrier || split.arrived || (told && split.key != id)) continue;

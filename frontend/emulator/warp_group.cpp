@@ -73,7 +73,7 @@ void RunProduct(Context& c, const Lowered& l) {
   product.descriptor_b = descriptor(2);
   if (!Field(l, kAInShared))
     for (uint32_t i = 0; i < product.a.size(); ++i) product.a[i] = c.Source(l, 0, i);
-  c.unknown_result = UnknownOperands(c, l);
+  c.unknown_result.fill(UnknownOperands(c, l));
 }
 
 void Perform(Context& c, PendingProduct& product) {
