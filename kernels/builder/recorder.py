@@ -59,9 +59,10 @@ class Buffer:
     name: str
     type: str
     shape: list[int]
-    content: str  # text of launch.proto's Content
+    content: str  # text of launch.proto's Content; of `data` it is the file that write() makes
     address: int
     bytes: int
+    data: bytes | None = None
 
 
 @dataclass
@@ -136,6 +137,7 @@ class Recorder:
         self._c.heddle_on_allocation(self._callbacks[2])
         self._c.heddle_set_device((ctypes.c_int32 * 8)(*_DEVICES[target[:5]]))
         self._trouble: list[str] = []
+        self._at_last_launch = 0  # buffers that a launch may have seen: contents are described as of the first one
 
     # ---- What the caller does.
     def load(self, path: Path) -> packages.Library:
@@ -145,6 +147,7 @@ class Recorder:
             raise OSError(error.decode())
         library = packages.Library(path)
         self._libraries.append(library)
+        self._loaded = ctypes.CDLL(str(path), mode=os.RTLD_LAZY)
         return library
 
     def tensor(self, name: str, type: str, shape: list[int], content: str) -> Tensor:
@@ -152,6 +155,17 @@ class Recorder:
         address = self._c.heddle_allocate(ctypes.c_uint64(_elements(shape) * _TYPES[type][1]))
         self.buffers[-1] = Buffer(name, type, shape, content, address, _elements(shape) * _TYPES[type][1])
         return Tensor(address, type, shape, dense(shape))
+
+    def given(self, name: str, type: str, shape: list[int], data: bytes) -> Tensor:
+        """A buffer whose contents no rule makes."""
+        tensor = self.tensor(name, type, shape, "")
+        self.buffers[-1].data = data
+        return tensor
+
+    def returned(self, value: int, type: str, shape: list[int]) -> Tensor:
+        """The dense tensor that an operator returned as `value`."""
+        self._c.heddle_address.restype = ctypes.c_uint64
+        return Tensor(self._c.heddle_address(ctypes.c_void_p(value)), type, shape, dense(shape))
 
     def call(self, operator: str, *arguments) -> list:
         """An operator by its full name; arguments as its schema has them, None where an optional one is absent. Tensors that it
@@ -169,12 +183,24 @@ class Recorder:
             raise RuntimeError(f"{operator}: {error.decode() if error else self._trouble[0]}")
         return list(stack[: len(given)])
 
+    def run(self, function: str, *arguments) -> None:
+        """An extern "C" function of a loaded library that returns 0: tensors are passed as addresses, integers as 32 bits."""
+        values = [ctypes.c_uint64(a.address) if isinstance(a, Tensor) else ctypes.c_uint32(a) for a in arguments]
+        result = getattr(self._loaded, function)(*values)
+        if result or self._trouble:
+            raise RuntimeError(f"{function}: {self._trouble[0] if self._trouble else f'returned {result}'}")
+
     def name_scratch(self, name: str, type: str, shape: list[int], index: int = 0) -> None:
         """Says what the index-th buffer is that host code allocated."""
         buffer = [b for b in self.buffers if b.name.startswith("scratch")][index]
         if _elements(shape) * _TYPES[type][1] != buffer.bytes:
             raise ValueError(f"{name} is {type} {shape}, and {buffer.bytes} bytes were allocated")
         buffer.name, buffer.type, buffer.shape = name, type, shape
+
+    def name(self, name: str, type: str, shape: list[int], tensor: Tensor) -> None:
+        """As name_scratch, of the buffer that a tensor lies in."""
+        scratch = [b for b in self.buffers if b.name.startswith("scratch")]
+        self.name_scratch(name, type, shape, next(i for i, b in enumerate(scratch) if b.address == tensor.address))
 
     def write(self, out: Path, name: str, shape: str, doc: str, check: str) -> None:
         """out/NAME.SHAPE.launch.textproto and its cubins."""
@@ -187,6 +213,9 @@ class Recorder:
                  f'target: "{self.target}"']
         lines += [f'module {{ name: "m{i}" cubin: "{file}" }}' for i, file in enumerate(modules.values())]
         for b in self.buffers:
+            if b.data is not None:
+                b.content = f'file {{ path: "{name}.{shape}.{b.name}.bin" }}'
+                (out / f"{name}.{shape}.{b.name}.bin").write_bytes(b.data)
             sizes = ", ".join(f'"{s}"' for s in b.shape)
             lines.append(f'buffer {{ name: "{b.name}" type: {b.type} shape: [{sizes}] alignment: "4096" content {{ {b.content} }} }}')
         for launch in self.launches:
@@ -204,6 +233,7 @@ class Recorder:
             for i, (_, size) in enumerate(elf.parameters(cubin, kernel)):
                 launch.parameters.append(ctypes.string_at(r.parameters[i], size))
             self.launches.append(launch)
+            self._at_last_launch = len(self.buffers)
         except Exception as e:
             self._trouble.append(f"{type(e).__name__}: {e}")
 
@@ -212,7 +242,7 @@ class Recorder:
         buffer = self._at(w.destination)
         if buffer is None:
             return self._trouble.append(f"a write to {w.destination:#x}, where nothing is")
-        if self.launches:
+        if self.buffers.index(buffer) < self._at_last_launch:
             return self._trouble.append(f"{buffer.name} is written after a launch: not described")
         data = ctypes.string_at(w.source, w.bytes) if w.source else bytes([w.value]) * w.bytes
         if not any(data) and buffer.content in ("zeros {}", "unknown {}"):

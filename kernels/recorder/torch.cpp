@@ -205,6 +205,7 @@ extern "C" {
 Tensor* heddle_tensor(uint64_t address, int32_t type, int64_t rank, const int64_t* sizes, const int64_t* strides) {
   return new Tensor{address, type, {sizes, sizes + rank}, {strides, strides + rank}};
 }
+uint64_t heddle_address(const Tensor* tensor) { return tensor->address; }
 const char* heddle_schema(const char* name) {
   const auto found = Operators().schemas.find(name);
   return found == Operators().schemas.end() ? nullptr : found->second.c_str();

@@ -5,8 +5,10 @@ import argparse
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from builder import catalogue, packages
-from builder.recorder import Recorder
+from builder.recorder import Recorder, Tensor
 
 
 def fa3_prefill(recorder: Recorder, tokens: int, heads: int, kv_heads: int, sequences: int = 3, head_dim: int = 128) -> tuple[str, str]:
@@ -84,8 +86,61 @@ def scaled_mm_fp8(recorder: Recorder, m: int, n: int, k: int) -> tuple[str, str]
   compare { buffer: "out" reference: "y" absolute: 0.002 relative: 0.008 }"""
 
 
+# vLLM's ScalarType of 4-bit integers with a bias of 8, as Machete and Marlin are told it: mantissa, bias, IEEE NaNs.
+_UINT4B8 = 4 << 8 | 8 << 17 | 1 << 50
+_GROUP = 128
+
+
+def machete(recorder: Recorder, m: int, n: int, k: int) -> tuple[str, str]:
+    """4-bit weights that another kernel of the library repacks first."""
+    a = recorder.tensor("a", "bf16", [m, k], "normal { seed: 1 }")
+    packed, scales = _int4_weights(recorder, n, k)
+    columns = Tensor(packed.address, "i32", [k // 8, n], [1, k // 8])
+    (b,) = recorder.call("_C::machete_prepack_B", columns, "bf16", _UINT4B8, "bf16")
+    b = Tensor(recorder.returned(b, "i32", []).address, "i32", [k // 8, n], [1, k // 8])
+    (out,) = recorder.call("_C::machete_mm", a, b, _UINT4B8, "bf16", scales, None, _GROUP, None, None, None)
+    recorder.name("out", "bf16", [m, n], recorder.returned(out, "bf16", [m, n]))
+    return "Machete: bf16 by 4-bit integers with scales by 128 of K, weights through registers into wgmma.", _INT4_CHECK.format(n=n, groups=k // _GROUP)
+
+
+def marlin(recorder: Recorder, m: int, n: int, k: int) -> tuple[str, str]:
+    """4-bit weights that another kernel of the library repacks first; blocks share columns and add up under locks."""
+    a = recorder.tensor("a", "bf16", [m, k], "normal { seed: 1 }")
+    packed, scales = _int4_weights(recorder, n, k, transposed=False)
+    order = [i + 8 * j for i in range(8) for j in range(8)]
+    data = np.frombuffer(recorder.buffers[-1].data, np.uint16).reshape(-1, 64)[:, order]
+    permuted = recorder.given("permuted_scales", "bf16", [k // _GROUP, n], data.tobytes())
+    workspace = recorder.tensor("locks", "i32", [132], "zeros {}")
+    (b,) = recorder.call("_C::gptq_marlin_repack", packed, k, n, 4, False)
+    b = recorder.returned(b, "i32", [k // 16, n * 2])
+    (out,) = recorder.call("_C::marlin_gemm", a, None, b, None, permuted, None, None, None, workspace, _UINT4B8, m, n, k, False, True, False)
+    recorder.name("out", "bf16", [m, n], recorder.returned(out, "bf16", [m, n]))
+    return "Marlin: bf16 by 4-bit integers with scales by 128 of K, repacked by its own kernel.", _INT4_CHECK.format(n=n, groups=k // _GROUP)
+
+
+_INT4_CHECK = """
+  op {{ out: "wide" view {{ x: "scales" shape: ["{groups}", "128", "{n}"] stride: ["{n}", "0", "1"] }} }}
+  op {{ out: "by_group" view {{ x: "weights" shape: ["{groups}", "128", "{n}"] }} }}
+  op {{ out: "scaled" binary {{ a: "by_group" b: "wide" function: multiply }} round: bf16 }}
+  op {{ out: "b" view {{ x: "scaled" shape: ["{groups} * 128", "{n}"] }} }}
+  op {{ out: "y" matmul {{ a: "a" b: "b" }} }}
+  compare {{ buffer: "out" reference: "y" absolute: 0.004 relative: 0.008 }}"""
+
+
+def _int4_weights(recorder: Recorder, n: int, k: int, transposed: bool = True) -> tuple[Tensor, Tensor]:
+    """Eight nibbles of consecutive k in a word; `weights` holds what they mean, for the check alone."""
+    random = np.random.default_rng(7)
+    nibbles = random.integers(0, 16, (k, n), dtype=np.uint32)
+    words = sum(nibbles[i::8] << 4 * i for i in range(8)).astype(np.uint32)
+    recorder.given("weights", "i8", [k, n], (nibbles.astype(np.int8) - 8).tobytes())
+    packed = recorder.given("packed", "i32", [k // 8, n], (np.ascontiguousarray(words.T) if transposed else words).tobytes())
+    scales = (random.uniform(0.01, 0.1, (k // _GROUP, n)).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    return packed, recorder.given("scales", "bf16", [k // _GROUP, n], scales.tobytes())
+
+
 _LIBRARIES = {"fa3_prefill": "vllm/vllm_flash_attn/_vllm_fa3_C.abi3.so", "fa3_decode": "vllm/vllm_flash_attn/_vllm_fa3_C.abi3.so",
-              "flashmla_decode": "vllm/_flashmla_C.abi3.so", "scaled_mm_fp8": "vllm/_C_stable_libtorch.abi3.so"}
+              "flashmla_decode": "vllm/_flashmla_C.abi3.so", "scaled_mm_fp8": "vllm/_C_stable_libtorch.abi3.so", "machete": "vllm/_C_stable_libtorch.abi3.so",
+              "marlin": "vllm/_C_stable_libtorch.abi3.so"}
 
 
 def main() -> None:
