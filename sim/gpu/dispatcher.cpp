@@ -12,6 +12,12 @@ namespace {
 constexpr Cycle kNever = ~Cycle{0};
 }  // namespace
 
+std::vector<uint32_t> GpcsOf(const interconnect::Crossbar& crossbar) {
+  std::vector<uint32_t> gpcs;
+  for (uint32_t sm = 0; sm < crossbar.sm_count(); ++sm) gpcs.push_back(crossbar.GpcOf(sm));
+  return gpcs;
+}
+
 std::vector<uint32_t> PlacementOrder(const interconnect::Crossbar& crossbar) {
   // Position of each SM in its TPC and of each TPC in its GPC; SMs are numbered TPC by TPC, GPC by GPC.
   std::vector<std::array<uint32_t, 4>> keyed;

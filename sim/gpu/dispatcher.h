@@ -22,6 +22,7 @@ namespace heddle::gpu {
 
 // SMs in the order in which a wave of CTAs fills them.
 std::vector<uint32_t> PlacementOrder(const interconnect::Crossbar& crossbar);
+std::vector<uint32_t> GpcsOf(const interconnect::Crossbar& crossbar);  // by SM
 
 class Dispatcher {
  public:

@@ -26,12 +26,6 @@ constexpr Cycle kNever = ~Cycle{0};
 constexpr uint32_t kChunksPerThread = 8;
 constexpr uint32_t kWindowsPerProgress = 256;
 
-std::vector<uint32_t> GpcsOf(const interconnect::Crossbar& crossbar) {
-  std::vector<uint32_t> gpcs;
-  for (uint32_t sm = 0; sm < crossbar.sm_count(); ++sm) gpcs.push_back(crossbar.GpcOf(sm));
-  return gpcs;
-}
-
 std::string PathOf(const sm::WarpWait& wait, uint32_t sm) {
   return fmt::format("gpu[0].sm[{}].cta[{},{},{}].warp[{}]", sm, wait.cta.x, wait.cta.y, wait.cta.z,
                      wait.warp);
@@ -43,7 +37,8 @@ struct Gpu::State {
   State(const config::Gpu& gpu, RunOptions run_options);
 
   Result<std::vector<stats::LaunchStats>> Run(std::span<const LaunchRequest> requests);
-  Cycle NextEvent() const;
+  Cycle NextEvent();
+  Cycle NextKnownEvent() const;
   void StartDue(Cycle end);
   void Start(uint32_t launch, Cycle at);
   void ApplyCachePolicy();
@@ -56,6 +51,8 @@ struct Gpu::State {
   Cycle WindowNow() const;
   void Trigger(RunningLaunch* launch);
   bool FailWaits();
+  void TakeReplies(uint32_t sm);
+  void TakeAllReplies();
   void RunSms(Cycle begin, Cycle end);
   void PublishStores();
   void ServeMemory(Cycle begin, Cycle end);
@@ -88,7 +85,8 @@ struct Gpu::State {
   engine::Workers workers;
   MemorySystem memory;
   std::vector<sm::Sm> sms;
-  std::vector<Cycle> next;                       // by SM: its next event
+  std::vector<Cycle> next;                       // by SM: its next event, as far as is known
+  std::vector<uint8_t> unanswered;               // by SM: it has run and not taken its replies since
   std::vector<std::vector<uint32_t>> launch_of;  // by SM, then handle: index of the launch
   Dispatcher dispatcher;
   std::unique_ptr<ClusterTraffic> clusters;  // of machines that have them
@@ -125,6 +123,7 @@ Gpu::State::State(const config::Gpu& gpu, RunOptions run_options)
       workers(std::max(1U, options.threads), options.shuffle_seed),
       memory(gpu, options.placement_seed),
       next(gpu.sm.count, kNever),
+      unanswered(gpu.sm.count, 0),
       launch_of(gpu.sm.count),
       dispatcher(
           gpu, PlacementOrder(memory.crossbar()), GpcsOf(memory.crossbar()), hearing,
@@ -135,12 +134,13 @@ Gpu::State::State(const config::Gpu& gpu, RunOptions run_options)
       chunks(options.threads <= 1 ? 1 : std::min(gpu.sm.count, kChunksPerThread * options.threads)) {
   for (uint32_t id = 0; id < gpu.sm.count; ++id) {
     sms.emplace_back(description, id);
-    outboxes.push_back(nullptr);
+    outboxes.push_back(&sms.back().outbox());
   }
   if (gpu.cluster_network) clusters = std::make_unique<ClusterTraffic>(gpu);
 }
 
 void Gpu::State::StartCta(uint32_t sm, uint32_t launch, Dim3 cta, Cycle at) {
+  TakeReplies(sm);
   RunningLaunch& run = Running(launch);
   const bool is_new = !run.on_sm[sm].open;
   const sm::LaunchHandle handle = run.Open(&sms[sm], at).handle;
@@ -222,7 +222,13 @@ Result<std::vector<stats::LaunchStats>> Gpu::State::Run(std::span<const LaunchRe
   return std::move(results);
 }
 
-Cycle Gpu::State::NextEvent() const {
+Cycle Gpu::State::NextEvent() {
+  // Replies can only bring it forward; where something happens now, they are left until their SM runs.
+  if (NextKnownEvent() > now) TakeAllReplies();
+  return NextKnownEvent();
+}
+
+Cycle Gpu::State::NextKnownEvent() const {
   Cycle event = dispatcher.NextEvent(now);
   for (Cycle cycle : next) event = std::min(event, cycle);
   if (!Stopping())
@@ -299,6 +305,7 @@ void Gpu::State::EndDue(Cycle begin, Cycle end) {
       ++i;
       continue;
     }
+    TakeAllReplies();
     // Beside others, slots are charged up to what all SMs have reached.
     End(launch, HeardEndOf(*launch), running.size() > 1 ? begin : HeardEndOf(*launch));
     running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
@@ -352,16 +359,35 @@ bool Gpu::State::FailWaits() {
   return any;
 }
 
+void Gpu::State::TakeReplies(uint32_t sm) {
+  if (!unanswered[sm]) return;
+  sms[sm].TakeReplies(now);
+  next[sm] = sms[sm].NextEventCycle();
+  unanswered[sm] = 0;
+}
+
+void Gpu::State::TakeAllReplies() {
+  for (uint32_t sm = 0; sm < sms.size(); ++sm) TakeReplies(sm);
+}
+
+// An SM takes its replies when it is about to run: so what belongs to it comes into the processor's caches once a window.
 void Gpu::State::RunSms(Cycle begin, Cycle end) {
+  const auto is_active = [&](uint32_t sm) { return unanswered[sm] != 0 || next[sm] < end; };
   active_chunks.clear();
   for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
     bool active = false;
-    for (uint32_t sm = FirstOf(chunk); sm < FirstOf(chunk + 1) && !active; ++sm) active = next[sm] < end;
+    for (uint32_t sm = FirstOf(chunk); sm < FirstOf(chunk + 1) && !active; ++sm) active = is_active(sm);
     if (active) active_chunks.push_back(chunk);
   }
   workers.ForEach(static_cast<uint32_t>(active_chunks.size()), [&](uint32_t i) {
-    for (uint32_t sm = FirstOf(active_chunks[i]); sm < FirstOf(active_chunks[i] + 1); ++sm)
-      if (next[sm] < end) sms[sm].RunWindow(begin, end);
+    const uint32_t stop = FirstOf(active_chunks[i] + 1);
+    for (uint32_t sm = FirstOf(active_chunks[i]); sm < stop; ++sm) {
+      if (sm + 1 < stop && is_active(sm + 1)) sms[sm + 1].Prefetch();
+      TakeReplies(sm);
+      if (next[sm] >= end) continue;
+      next[sm] = sms[sm].RunWindow(begin, end);
+      unanswered[sm] = 1;
+    }
   });
 }
 
@@ -376,20 +402,12 @@ void Gpu::State::PublishStores() {
 }
 
 void Gpu::State::ServeMemory(Cycle begin, Cycle end) {
-  for (uint32_t sm = 0; sm < sms.size(); ++sm) outboxes[sm] = &sms[sm].outbox();
   memory.Serve(outboxes, begin, end, &workers);
   if (clusters)
     clusters->Carry(&sms, &memory, end, [&](uint32_t sm, Cycle at) { next[sm] = std::min(next[sm], at); });
   for (const auto& launch : running)
     launch->last_acknowledged =
         std::max(launch->last_acknowledged, memory.LastAcknowledgement(launch->statistics));
-  workers.ForEach(static_cast<uint32_t>(active_chunks.size()), [&](uint32_t i) {
-    for (uint32_t sm = FirstOf(active_chunks[i]); sm < FirstOf(active_chunks[i] + 1); ++sm) {
-      if (next[sm] >= end) continue;
-      sms[sm].TakeReplies(end);
-      next[sm] = sms[sm].NextEventCycle();
-    }
-  });
 }
 
 void Gpu::State::CollectFinished() {

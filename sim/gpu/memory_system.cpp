@@ -22,6 +22,12 @@ uint32_t ReplyBytes(const MemoryRequest& request) {
   return request.kind == RequestKind::kAtomic ? request.payload_bytes : 0;
 }
 
+// Requests of one cycle lie in the outboxes of many SMs: the processor does not guess which is next.
+void PrefetchOrder(const std::vector<MemoryRequest*>& order, size_t now) {
+  constexpr size_t kAhead = 4;
+  if (now + kAhead < order.size()) __builtin_prefetch(order[now + kAhead]);
+}
+
 uint64_t OrderKey(const MemoryRequest& request) { return request.cycle << 16 | request.sm; }
 
 }  // namespace
@@ -235,6 +241,7 @@ void MemorySystem::SendTranslated(Gpc* gpc) {
   gpc->translated.clear();
   size_t i = 0;
   for (; i < gpc->order.size(); ++i) {
+    PrefetchOrder(gpc->order, i);
     const Cycle translated = Translate(gpc, *gpc->order[i]);
     if (!gpc->pending.empty()) {
       gpc->translated.push_back(translated);
@@ -278,7 +285,10 @@ void MemorySystem::ServeGroup(uint32_t number, Cycle begin) {
       *first = heads[--active];
     } else {
       first->key = OrderKey(*first->next->request);
-      if (first->next + 1 != first->end) group.slices.Prefetch(first->next[1]);
+      if (first->next + 1 != first->end) {
+        __builtin_prefetch(first->next[1].request);
+        group.slices.Prefetch(first->next[1]);
+      }
     }
   }
 }
@@ -300,7 +310,9 @@ void MemorySystem::Multicast(Gpc* gpc, MemoryRequest* request) {
 
 void MemorySystem::Return(uint32_t g) {
   Gpc& gpc = gpcs_[g];
-  for (MemoryRequest* request : gpc.order) {
+  for (size_t i = 0; i < gpc.order.size(); ++i) {
+    PrefetchOrder(gpc.order, i);
+    MemoryRequest* const request = gpc.order[i];
     if (request->bulk != nullptr && request->kind == RequestKind::kRead) [[unlikely]] {
       Multicast(&gpc, request);
       continue;

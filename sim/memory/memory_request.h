@@ -41,27 +41,28 @@ struct BulkContext {
   uint32_t owner_work = 0;  // the owner's own
 };
 
-struct MemoryRequest {
+// One cache line: every stage of a window reads or writes each request of it.
+struct alignas(64) MemoryRequest {
   Cycle cycle = 0;            // leaves the SM
   uint64_t line_address = 0;  // virtual, multiple of kLineBytes
-  RequestKind kind = RequestKind::kRead;
-  uint8_t sector_mask = 0;     // bit i: sector i of the line
-  uint16_t payload_bytes = 0;  // written bytes (partial sectors are possible)
-  uint32_t sm = 0;
-  uint32_t sequence = 0;  // within SM and window
-  uint32_t tag = 0;       // the SM's own; the memory system does not look at it
+  Cycle reply_cycle = 0;      // written by the memory system: last sector at the SM, or acknowledgement
   // Set when the slice must perform the access functionally: atomics, reductions, strong loads, bulk copies to memory.
   isa::WarpStream* stream = nullptr;
-  uint32_t token = 0;
-  uint32_t lanes = 0;
   // kWrite, kReduction: a bulk copy, `token` is its row, `lanes` the offset there of payload_bytes bytes. kRead: for
   // several SMs.
   BulkContext* bulk = nullptr;
-  uint32_t launch = 0;  // LaunchHandle on this SM: whose statistics count the request
-
-  Cycle reply_cycle = 0;  // written by the memory system: last sector at the SM, or acknowledgement
+  uint32_t token = 0;
+  uint32_t lanes = 0;
+  uint32_t tag = 0;  // the SM's own; the memory system does not look at it
+  uint16_t sm = 0;
+  uint16_t launch = 0;         // LaunchHandle on this SM: whose statistics count the request
+  uint16_t payload_bytes = 0;  // written bytes (partial sectors are possible)
+  RequestKind kind = RequestKind::kRead;
+  uint8_t sector_mask = 0;  // bit i: sector i of the line
 };
+static_assert(sizeof(MemoryRequest) == 64);
 
+// In the order in which the SM sent them, which decides between requests of one cycle.
 using Outbox = std::vector<MemoryRequest>;
 
 }  // namespace heddle::memory

@@ -224,6 +224,7 @@ struct Sm::Machine {
   void StartWarps(Cycle at);
   void StartWarp(uint32_t cta, uint32_t in_cta, uint32_t warp, Cycle at);
   void RunWindow(Cycle begin, Cycle end);
+  void Prefetch() const;
   void TakeEvent();
   void FindNextEvent();
   void AdvanceCalendars(Cycle begin);

@@ -205,6 +205,17 @@ void Sm::Machine::AdvanceCalendars(Cycle begin) {
   for (SubCore& sub_core : sub_cores) sub_core.returns.AdvanceTo(begin);
 }
 
+void Sm::Machine::Prefetch() const {
+  const auto load = [](const void* begin, const void* end) {
+    for (const char* line = static_cast<const char*>(begin); line < end; line += 64)
+      __builtin_prefetch(line, 1, 2);
+  };
+  load(&next_issue, this + 1);
+  load(sub_cores.data(), sub_cores.data() + sub_cores.size());
+  for (const Warp& warp : warps)
+    if (warp_in_use[static_cast<size_t>(&warp - warps.data())] != 0) load(&warp, &warp + 1);
+}
+
 Cycle Sm::Machine::NextEventCycle() const {
   const Cycle next =
       std::min({next_event, next_departure, *std::min_element(next_issue.begin(), next_issue.end())});
@@ -245,10 +256,13 @@ void Sm::StartCta(LaunchHandle launch, Dim3 cta, Cycle at, Cluster* cluster, uin
 }
 void Sm::SetGridReady(LaunchHandle launch, Cycle at) { machine_->SetGridReady(launch, at); }
 void Sm::TakeReplies(Cycle begin) { machine_->TakeReplies(begin); }
-void Sm::RunWindow(Cycle begin, Cycle end) {
+Cycle Sm::RunWindow(Cycle begin, Cycle end) {
   machine_->RunWindow(begin, end);
   if (machine_->async) machine_->SendBulkRequests(end);
+  return std::min(machine_->next_event,
+                  *std::min_element(machine_->next_issue.begin(), machine_->next_issue.end()));
 }
+void Sm::Prefetch() const { machine_->Prefetch(); }
 memory::Outbox& Sm::outbox() { return machine_->port.outbox(); }
 std::vector<FinishedCta>& Sm::finished() { return machine_->finished; }
 std::vector<TriggeredCta>& Sm::triggered() { return machine_->triggered; }

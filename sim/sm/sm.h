@@ -89,7 +89,10 @@ class Sm {
   void SetGridReady(LaunchHandle launch, Cycle at);
 
   void TakeReplies(Cycle begin);
-  void RunWindow(Cycle begin, Cycle end);
+  // Returns the next event as far as it is known without the replies, which can only bring it forward.
+  Cycle RunWindow(Cycle begin, Cycle end);
+  // Loads what the two look at whatever happens, ahead of their call.
+  void Prefetch() const;
 
   memory::Outbox& outbox();
   std::vector<FinishedCta>& finished();    // in order of cycle; the engine clears it

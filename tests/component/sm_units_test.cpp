@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 
@@ -10,6 +11,7 @@
 #include "sim/sm/units/cycle_port.h"
 #include "sim/sm/units/ready_list.h"
 #include "sim/sm/units/shared_memory.h"
+#include "sim/sm/units/tag_array.h"
 
 namespace heddle::sm {
 namespace {
@@ -173,6 +175,50 @@ TEST(ReadyList, ChoosesAsALookAtAllWarps) {
       greedy = choice.warp;
       floor = choice.cycle + 1;
     }
+  }
+}
+
+// Least recently used among what has arrived, also where the numbers of uses begin anew; lines whose lower halves are
+// the same are told apart.
+TEST(SmUnits, TagsReplaceTheLeastRecentlyUsedLine) {
+  constexpr uint32_t kWays = 8, kSets = 4;
+  config::CacheGeometry geometry;
+  geometry.size_bytes = 128 * kWays * kSets;
+  geometry.line_bytes = 128;
+  geometry.ways = kWays;
+  TagArray tags(geometry, 0, ~0u - 5000);
+  struct Held {
+    uint64_t line;
+    Cycle arrival;
+  };
+  std::array<std::vector<Held>, kSets> sets;  // least recently used first
+  std::mt19937_64 random(3);
+  for (int step = 0; step < 20000; ++step) {
+    const uint64_t line = random() % 60 | (random() % 4 == 0 ? uint64_t{1} << 32 : 0);
+    std::vector<Held>& set = sets[line % kSets];
+    const auto held =
+        std::find_if(set.begin(), set.end(), [&](const Held& each) { return each.line == line; });
+    Cycle* const found = tags.Find(line);
+    ASSERT_EQ(found != nullptr, held != set.end()) << step;
+    if (found != nullptr) {
+      ASSERT_EQ(*found, held->arrival);
+      if (random() % 2 == 0) *found = held->arrival = static_cast<Cycle>(step);
+      std::rotate(held, held + 1, set.end());
+      continue;
+    }
+    const Cycle arrival = random() % 2 == 0 ? TagArray::kOnItsWay : static_cast<Cycle>(step);
+    std::optional<uint64_t> replaced;
+    if (set.size() < kWays) {
+      set.push_back({line, arrival});
+    } else if (const auto victim =
+                   std::find_if(set.begin(), set.end(),
+                                [](const Held& each) { return each.arrival != TagArray::kOnItsWay; });
+               victim != set.end()) {
+      replaced = victim->line;
+      set.erase(victim);
+      set.push_back({line, arrival});
+    }
+    ASSERT_EQ(tags.Insert(line, arrival), replaced.value_or(TagArray::kNoLine));
   }
 }
 

@@ -57,14 +57,12 @@ class TrafficDriver {
         if (sent[sm] < traffic.requests_per_sm) begin = std::min(begin, slots[sm].top()), open = true;
       if (!open) break;
       for (uint32_t sm = 0; sm < traffic.sms; ++sm) {
-        uint32_t sequence = 0;
         while (sent[sm] < traffic.requests_per_sm && !slots[sm].empty() &&
                slots[sm].top() < begin + window_) {
           memory::MemoryRequest request = traffic.make(sm, sent[sm]++);
           request.cycle = slots[sm].top();
           slots[sm].pop();
-          request.sm = sm;
-          request.sequence = sequence++;
+          request.sm = static_cast<uint16_t>(sm);
           outboxes[sm].push_back(request);
         }
       }

@@ -26,7 +26,7 @@ Cycle InstructionFetch::Fetch(uint32_t sub_core, uint64_t address, Cycle now, Re
     return std::max(now, *arrival);
   }
   for (uint32_t i = 0; i < front.count; ++i) {
-    const Streamed& streamed = front.stream[(front.first + i) % front.stream.size()];
+    const Streamed& streamed = front.InStream(i);
     if (streamed.line != line) continue;
     const Cycle arrival = streamed.arrival;
     front.first = static_cast<uint32_t>((front.first + i + 1) % front.stream.size());
@@ -51,7 +51,7 @@ void InstructionFetch::Front::Insert(uint64_t line, Cycle arrival) {
 void InstructionFetch::FillStream(Front* front, Cycle now, RequestPort* port) {
   while (front->count < front->stream.size()) {
     const uint64_t line = front->next_line++;
-    front->stream[(front->first + front->count++) % front->stream.size()] = {line, FromL1(line, now, port)};
+    front->InStream(front->count++) = {line, FromL1(line, now, port)};
   }
 }
 
@@ -80,7 +80,7 @@ Cycle InstructionFetch::Answer(uint64_t line_address, Cycle arrival) {
       if (Cycle* waiting = front.l0.Find(line); waiting != nullptr && *waiting == TagArray::kOnItsWay)
         *waiting = in_l0;
       for (uint32_t i = 0; i < front.count; ++i) {
-        Streamed& streamed = front.stream[(front.first + i) % front.stream.size()];
+        Streamed& streamed = front.InStream(i);
         if (streamed.line == line && streamed.arrival == TagArray::kOnItsWay) streamed.arrival = in_l0;
       }
     }

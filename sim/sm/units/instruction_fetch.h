@@ -49,6 +49,10 @@ class InstructionFetch {
     }
     uint64_t& Resident(uint64_t line) { return resident[line % resident.size()]; }
     void Insert(uint64_t line, Cycle arrival);
+    Streamed& InStream(uint32_t i) {
+      const uint32_t size = static_cast<uint32_t>(stream.size());
+      return stream[first + i < size ? first + i : first + i - size];
+    }
     TagArray l0;
     std::vector<Streamed> stream;  // ring: `count` lines from `first`
     uint32_t first = 0;

@@ -19,7 +19,7 @@ class RequestPort {
     kTensorMap,    // index: none, found by address
   };
 
-  explicit RequestPort(uint32_t sm) : sm_(sm) {}
+  explicit RequestPort(uint32_t sm) : sm_(static_cast<uint16_t>(sm)) {}
 
   memory::MemoryRequest& Send(memory::RequestKind kind, uint64_t line_address, uint8_t sectors, Cycle at,
                               Kind who, uint32_t index) {
@@ -30,7 +30,6 @@ class RequestPort {
     request.sector_mask = sectors;
     request.sm = sm_;
     request.launch = launch_;
-    request.sequence = static_cast<uint32_t>(outbox_.size() - 1);
     request.tag = static_cast<uint32_t>(who) << 28 | index;
     return request;
   }
@@ -42,13 +41,13 @@ class RequestPort {
   static uint32_t IndexOf(uint32_t tag) { return tag & 0x0fffffff; }
 
   // What is sent from now on is counted for this launch.
-  void CountFor(uint32_t launch) { launch_ = launch; }
+  void CountFor(uint32_t launch) { launch_ = static_cast<uint16_t>(launch); }
 
   memory::Outbox& outbox() { return outbox_; }
 
  private:
-  uint32_t sm_;
-  uint32_t launch_ = 0;
+  uint16_t sm_;
+  uint16_t launch_ = 0;
   memory::Outbox outbox_;
 };
 

@@ -16,22 +16,31 @@ class TagArray {
   static constexpr Cycle kOnItsWay = ~Cycle{0};  // requested, arrival not known yet
 
   // `line_bytes`: what one entry stands for, if not the geometry's own line.
-  explicit TagArray(const config::CacheGeometry& geometry, uint32_t line_bytes = 0)
+  // `clock`: where uses begin to be numbered.
+  explicit TagArray(const config::CacheGeometry& geometry, uint32_t line_bytes = 0, uint32_t clock = 0)
       : ways_(std::max(1u, geometry.ways)),
         sets_(std::max(1u,
                        geometry.size_bytes / ((line_bytes != 0 ? line_bytes : geometry.line_bytes) * ways_))),
-        tags_(size_t{ways_} * sets_),
+        clock_(clock),
+        short_tags_(size_t{ways_} * sets_),
+        used_(size_t{ways_} * sets_),
         entries_(size_t{ways_} * sets_) {}
 
   // The cycle at which the line arrives (in the past if it is here), or null. `line` is a line number, not
   // 0-based within a set. A line that is found becomes the most recently used.
   Cycle* Find(uint64_t line) {
-    const size_t set = line % sets_ * ways_;
+    const size_t set = SetOf(line);
     // Without a way out in the middle, this compares several tags at a time.
+    const auto short_tag = static_cast<uint32_t>(line + 1);
+    const uint32_t* short_tags = short_tags_.data() + set;
     uint32_t way = ways_;
-    for (uint32_t i = 0; i < ways_; ++i) way = tags_[set + i] == line + 1 ? i : way;
+    for (uint32_t i = 0; i < ways_; ++i) way = short_tags[i] == short_tag ? i : way;
     if (way == ways_) return nullptr;
-    entries_[set + way].used = ++clock_;
+    if (entries_[set + way].tag != line + 1) {  // two lines whose lower halves are the same
+      for (way = 0; way < ways_ && entries_[set + way].tag != line + 1;) ++way;
+      if (way == ways_) return nullptr;
+    }
+    used_[set + way] = Tick();
     return &entries_[set + way].arrival;
   }
 
@@ -40,34 +49,72 @@ class TagArray {
   // Replaces the least recently used line that has arrived and returns it (kNoLine: none); when all are on their way,
   // the new line is not kept.
   uint64_t Insert(uint64_t line, Cycle arrival) {
-    const size_t set = line % sets_ * ways_;
-    size_t victim = entries_.size();
-    for (size_t i = set; i < set + ways_; ++i)
-      if (entries_[i].arrival != kOnItsWay &&
-          (victim == entries_.size() || entries_[i].used < entries_[victim].used))
-        victim = i;
-    if (victim == entries_.size()) return kNoLine;
-    const uint64_t replaced = tags_[victim] - 1;
-    tags_[victim] = line + 1;
-    entries_[victim] = {arrival, ++clock_};
+    const size_t set = SetOf(line);
+    size_t victim = LeastUsed(set);
+    if (entries_[victim].arrival == kOnItsWay) victim = LeastUsedHere(set);
+    if (victim == kNone) return kNoLine;
+    const uint64_t replaced = entries_[victim].tag - 1;
+    short_tags_[victim] = static_cast<uint32_t>(line + 1);
+    used_[victim] = Tick();
+    entries_[victim] = {line + 1, arrival};
     return replaced;
   }
 
   void Clear() {
-    std::fill(tags_.begin(), tags_.end(), 0);
+    std::fill(short_tags_.begin(), short_tags_.end(), 0);
+    std::fill(used_.begin(), used_.end(), 0);
     std::fill(entries_.begin(), entries_.end(), Entry{});
   }
 
  private:
   struct Entry {
+    uint64_t tag = 0;  // line + 1; 0: empty
     Cycle arrival = 0;
-    uint64_t used = 0;
   };
+  static constexpr size_t kNone = ~size_t{0};
+
+  size_t SetOf(uint64_t line) const {
+    const bool power_of_two = (sets_ & (sets_ - 1)) == 0;  // a division takes as long as all else
+    return (power_of_two ? line & (sets_ - 1) : line % sets_) * ways_;
+  }
+
+  // The first of a set's least recently used entries: as numbers side by side, so that it is found without a branch.
+  size_t LeastUsed(size_t set) const {
+    const uint32_t* used = used_.data() + set;
+    uint32_t least = used[0];
+    for (uint32_t i = 1; i < ways_; ++i) least = std::min(least, used[i]);
+    uint32_t way = 0;
+    for (uint32_t i = ways_; i-- > 0;) way = used[i] == least ? i : way;
+    return set + way;
+  }
+  size_t LeastUsedHere(size_t set) const {
+    size_t victim = kNone;
+    for (size_t i = set; i < set + ways_; ++i)
+      if (entries_[i].arrival != kOnItsWay && (victim == kNone || used_[i] < used_[victim])) victim = i;
+    return victim;
+  }
+
+  uint32_t Tick() {
+    if (clock_ == ~0u) [[unlikely]]
+      Renumber();
+    return ++clock_;
+  }
+  // Uses get the lowest numbers that keep their order.
+  void Renumber() {
+    std::vector<uint32_t> sorted = used_;
+    std::sort(sorted.begin(), sorted.end());
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    for (uint32_t& used : used_)
+      used = static_cast<uint32_t>(std::lower_bound(sorted.begin(), sorted.end(), used) - sorted.begin());
+    clock_ = static_cast<uint32_t>(sorted.size());
+  }
 
   uint32_t ways_;
   uint32_t sets_;
-  uint64_t clock_ = 0;
-  std::vector<uint64_t> tags_;  // line + 1, by set and way; 0: empty
+  uint32_t clock_;
+  // By set and way. What a search looks at lies apart from what only the way that is found needs.
+  std::vector<uint32_t> short_tags_;  // lower half of the tag
+  std::vector<uint32_t> used_;        // when last, in ticks of clock_
   std::vector<Entry> entries_;
 };
 
