@@ -294,8 +294,9 @@ class Recorder:
                 raw[word : word + 8] = bytes(8)
         if not fields:
             return [f'raw: "{_escape(data)}"']
-        # What is left, in runs without long stretches of zeros; the struct is zero where no field is.
-        runs = [(m.start(), m.group()) for m in re.finditer(rb"(?:[^\0]|\0{1,7}(?=[^\0]))+", bytes(raw)) if any(m.group())]
+        # What is left, in runs that begin and end with a byte that is not zero: the struct is zero where no field is. Fields above
+        # left at least 8 zeros, which end a run.
+        runs = [(m.start(), m.group()) for m in re.finditer(rb"[^\0]+(?:\0{1,7}[^\0]+)*", bytes(raw), re.DOTALL)]
         fields += [f'field {{ at: "{start}" raw: "{_escape(run)}" }}' for start, run in runs]
         return ["struct {", *("  " + f for f in fields), "}"]
 
