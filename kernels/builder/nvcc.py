@@ -30,7 +30,7 @@ def library(source: Path, includes: list[Path], flags: list[str] = ()) -> Path:
         raise packages.Missing("nvcc is not on PATH (HEDDLE_NVCC)")
     out.parent.mkdir(parents=True, exist_ok=True)
     partial = out.with_suffix(".partial.so")
-    subprocess.run([compiler, "-std=c++20", "-O3", "-gencode=arch=compute_90a,code=sm_90a", "-shared", "-Xcompiler", "-fPIC", "-cudart", "shared", "-w",
+    subprocess.run([compiler, "-std=c++20", "-O3", "-gencode=arch=compute_90a,code=sm_90a", "-shared", "-Xcompiler", "-fPIC,-O1", "-cudart", "shared", "-w",
                     "--expt-relaxed-constexpr", *(f"-I{i}" for i in includes), *flags, "-o", str(partial), str(source)], check=True)
     partial.replace(out)
     Path(f"{out}.kernels.json").unlink(missing_ok=True)
