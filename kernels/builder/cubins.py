@@ -7,7 +7,7 @@ import sys
 import venv
 from pathlib import Path
 
-from . import catalogue, packages
+from . import catalogue, packages, recording
 
 
 def make(framework: catalogue.Framework, kernel: catalogue.Kernel, target: str, offline: bool) -> None:
@@ -17,7 +17,11 @@ def make(framework: catalogue.Framework, kernel: catalogue.Kernel, target: str, 
     if kernel.builder:
         command = [_python(framework, offline), str(framework.path / kernel.builder), "--kernel",
                    *(kernel.cubins or [kernel.name]), "--target", target, "--out", str(out)]
-        subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": str(catalogue.ROOT / "kernels")})
+        environment = os.environ | {"PYTHONPATH": str(catalogue.ROOT / "kernels")} | ({"HEDDLE_OFFLINE": "1"} if offline else {})
+        ended = subprocess.run(command, env=environment)
+        if ended.returncode == recording.MISSING:
+            raise packages.Missing(f"{kernel.builder} lacks what it said above")
+        ended.check_returncode()
         return
     library = _library(framework.wheel_file, framework.wheel_sha256, kernel.library, offline)
     for file, name in kernel.cubins.items():

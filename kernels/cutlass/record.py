@@ -1,11 +1,10 @@
 """CUTLASS's warp-specialised GEMMs for Hopper: gemm.cu instantiates them with the headers of its wheel, its device adapter launches
 them. Called by builder/cubins.py: writes, for each shape of kernels.toml, NAME.SHAPE.launch.textproto and its cubins."""
 
-import argparse
-import sys
+from functools import partial
 from pathlib import Path
 
-from builder import catalogue, nvcc
+from builder import nvcc, recording
 from builder.recorder import Recorder
 
 _DOCS = {"cooperative_bf16": "CUTLASS warp-specialised cooperative GEMM, persistent, tiles of 128 x 256, clusters of 2 with multicast.",
@@ -16,26 +15,19 @@ _CHECK = """
   compare { buffer: "d" reference: "y" absolute: 0.002 relative: 0.008 }"""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--kernel", required=True, nargs="+")
-    parser.add_argument("--target", required=True)
-    parser.add_argument("--out", required=True, type=Path)
-    arguments = parser.parse_args()
-    framework = catalogue.read("cutlass")
+def _gemm(function: str, recorder: Recorder, m: int, n: int, k: int) -> tuple[str, str]:
+    element = "e4m3" if function.endswith("fp8") else "bf16"
+    a = recorder.tensor("a", element, [m, k], "normal { seed: 1 }")
+    b = recorder.tensor("b", element, [n, k], "normal { seed: 2 }")
+    d = recorder.tensor("d", "bf16", [m, n], "zeros {}")
+    recorder.run(function, a, b, d, m, n, k)
+    return _DOCS[function], _CHECK
+
+
+def _library(framework, _kernel: str) -> Path:
     headers = nvcc.headers(framework, "cutlass_library/source")
-    library = nvcc.library(Path(__file__).with_name("gemm.cu"), [headers / "include", headers / "tools/util/include"])
-    for kernel in (k for k in framework.kernels if k.name in arguments.kernel):
-        element = "e4m3" if kernel.name.endswith("fp8") else "bf16"
-        for shape, s in kernel.shapes.items():
-            recorder = Recorder(arguments.target)
-            recorder.load(library)
-            a = recorder.tensor("a", element, [s["m"], s["k"]], "normal { seed: 1 }")
-            b = recorder.tensor("b", element, [s["n"], s["k"]], "normal { seed: 2 }")
-            d = recorder.tensor("d", "bf16", [s["m"], s["n"]], "zeros {}")
-            recorder.run(kernel.name, a, b, d, s["m"], s["n"], s["k"])
-            recorder.write(arguments.out, kernel.name, shape, _DOCS[kernel.name], _CHECK)
+    return nvcc.library(Path(__file__).with_name("gemm.cu"), [headers / "include", headers / "tools/util/include"])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    recording.main("cutlass", _library, {name: partial(_gemm, name) for name in _DOCS})

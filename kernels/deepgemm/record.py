@@ -1,11 +1,9 @@
 """DeepGEMM's Hopper kernels: gemm.cu instantiates them with the headers of its wheel and makes their launches. Called by
 builder/cubins.py: writes, for each shape of kernels.toml, NAME.SHAPE.launch.textproto and its cubins."""
 
-import argparse
-import sys
 from pathlib import Path
 
-from builder import catalogue, nvcc
+from builder import nvcc, recording
 from builder.recorder import Recorder
 
 
@@ -61,21 +59,9 @@ def _fp8_scaled(m: int, n: int, k: int, groups: int) -> str:
   op {{ out: "b_real" view {{ x: "b_scaled" shape: ["{groups * n}", "{k}"] }} }}"""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--kernel", required=True, nargs="+")
-    parser.add_argument("--target", required=True)
-    parser.add_argument("--out", required=True, type=Path)
-    arguments = parser.parse_args()
-    framework = catalogue.read("deepgemm")
-    library = nvcc.library(Path(__file__).with_name("gemm.cu"), [nvcc.headers(framework, "deep_gemm/include")])
-    for kernel in (k for k in framework.kernels if k.name in arguments.kernel):
-        for shape, numbers in kernel.shapes.items():
-            recorder = Recorder(arguments.target)
-            recorder.load(library)
-            doc, check = globals()[kernel.name](recorder, **numbers)
-            recorder.write(arguments.out, kernel.name, shape, doc, check)
+def _library(framework, _kernel: str) -> Path:
+    return nvcc.library(Path(__file__).with_name("gemm.cu"), [nvcc.headers(framework, "deep_gemm/include")])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    recording.main("deepgemm", _library, {k.__name__: k for k in (bf16_gemm, fp8_gemm, fp8_m_grouped)})

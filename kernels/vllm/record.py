@@ -1,13 +1,9 @@
 """vLLM's kernels whose parameters its host code makes: tensor maps, tile schedulers, workspaces. Called by builder/cubins.py:
 writes, for each shape of kernels.toml, NAME.SHAPE.launch.textproto and its cubins."""
 
-import argparse
-import sys
-from pathlib import Path
-
 import numpy as np
 
-from builder import catalogue, packages
+from builder import packages, recording
 from builder.recorder import Recorder, Tensor
 
 
@@ -143,21 +139,9 @@ _LIBRARIES = {"fa3_prefill": "vllm/vllm_flash_attn/_vllm_fa3_C.abi3.so", "fa3_de
               "marlin": "vllm/_C_stable_libtorch.abi3.so"}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--kernel", required=True, nargs="+")
-    parser.add_argument("--target", required=True)
-    parser.add_argument("--out", required=True, type=Path)
-    arguments = parser.parse_args()
-    framework = catalogue.read("vllm")
-    for kernel in (k for k in framework.kernels if k.name in arguments.kernel):
-        library = packages.member(packages.wheel(framework.wheel_file, framework.wheel_sha256), _LIBRARIES[kernel.name])
-        for shape, numbers in kernel.shapes.items():
-            recorder = Recorder(arguments.target)
-            recorder.load(library)
-            doc, check = globals()[kernel.name](recorder, **numbers)
-            recorder.write(arguments.out, kernel.name, shape, doc, check)
+def _library(framework, kernel: str):
+    return packages.member(packages.wheel(framework.wheel_file, framework.wheel_sha256), _LIBRARIES[kernel])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    recording.main("vllm", _library, {k.__name__: k for k in (fa3_prefill, fa3_decode, flashmla_decode, scaled_mm_fp8, machete, marlin)})
