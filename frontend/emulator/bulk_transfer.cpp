@@ -67,9 +67,9 @@ void Deliver(const BulkRecord& record, const isa::BulkPiece& piece, const uint8_
 
 }  // namespace
 
-void MoveRowsToShared(BulkRecord& record, CtaMemory& cta, DeviceMemory& device, uint32_t first,
+void MoveRowsToShared(BulkRecord& record, CtaMemory* cta, DeviceMemory& device, uint32_t first,
                       uint32_t count, IssueLog& issues, std::vector<uint32_t>* woken) {
-  if (!cta.resident) {
+  if (cta == nullptr || !cta->resident) {
     issues.Report("copy_after_exit", record.instruction, "the CTA whose shared memory it writes has ended");
     return;
   }
@@ -80,7 +80,7 @@ void MoveRowsToShared(BulkRecord& record, CtaMemory& cta, DeviceMemory& device, 
     bytes += static_cast<int32_t>(piece.shared_bytes);
     if (record.skips_data) continue;
     if (record.kind == isa::BulkKind::kExchange) {
-      Deliver(record, piece, record.data.data() + record.row_offset[i], cta.shared);
+      Deliver(record, piece, record.data.data() + record.row_offset[i], cta->shared);
       continue;
     }
     row.resize(piece.shared_bytes);
@@ -88,9 +88,9 @@ void MoveRowsToShared(BulkRecord& record, CtaMemory& cta, DeviceMemory& device, 
     FillRow(record, row.data(), 0, lead);
     CopyFromGlobal(device, piece.global_address, row.data() + lead, piece.global_bytes);
     FillRow(record, row.data(), lead + piece.global_bytes, piece.shared_bytes);
-    Deliver(record, piece, row.data(), cta.shared);
+    Deliver(record, piece, row.data(), cta->shared);
   }
-  ArriveAt(cta, record.mbarrier, {.transactions = -bytes}, nullptr, woken);
+  ArriveAt(*cta, record.mbarrier, {.transactions = -bytes}, nullptr, woken);
 }
 
 void ReadRowsOfSource(BulkRecord& record, uint32_t first, uint32_t count, IssueLog& issues) {

@@ -18,8 +18,9 @@ inline uint32_t Swizzled(uint32_t address, isa::TensorSwizzle swizzle) {
   return address ^ ((address >> 7 & mask) << 4);
 }
 
-// Rows [first, first + count) appear in the shared memory of `cta`, and count at its mbarrier.
-void MoveRowsToShared(BulkRecord& record, CtaMemory& cta, DeviceMemory& device, uint32_t first,
+// Rows [first, first + count) appear in the shared memory of `cta`, and count at its mbarrier. A CTA that has ended
+// (nullptr, or not resident) is reported and left alone.
+void MoveRowsToShared(BulkRecord& record, CtaMemory* cta, DeviceMemory& device, uint32_t first,
                       uint32_t count, IssueLog& issues, std::vector<uint32_t>* woken);
 
 // Rows [first, first + count) are copied out of the shared memory of their CTA.

@@ -126,10 +126,14 @@ void EmulatedWarps::ReleaseClusterBarrier(uint32_t slot) {
 
 void EmulatedWarps::ArriveAfterCopies(uint32_t token, Cycle) { port_.CompleteArrival(token); }
 
+CtaMemory* EmulatedWarps::CtaOfSlot(uint32_t slot) {
+  return slot == isa::kEndedCta ? nullptr : &slots_[slot]->cta;
+}
+
 void EmulatedWarps::CompleteBulk(isa::BulkOperation& operation, uint32_t slot, uint32_t, uint32_t first,
                                  uint32_t count, Cycle) {
   auto& record = static_cast<BulkRecord&>(operation);
-  MoveRowsToShared(record, slots_[slot]->cta, *port_.device, first, count, *issues_, &woken_);
+  MoveRowsToShared(record, CtaOfSlot(slot), *port_.device, first, count, *issues_, &woken_);
   uint64_t bytes = 0;
   for (uint32_t i = first; i < first + count; ++i) bytes += record.pieces[i].shared_bytes;
   record.owner->Performed(record, bytes);
@@ -150,7 +154,7 @@ void EmulatedWarps::PerformBulkAtSlice(isa::BulkOperation& operation, uint32_t p
 
 void EmulatedWarps::PerformRemote(isa::RemoteOperation& operation, uint32_t slot, uint32_t rank, Cycle) {
   auto& record = static_cast<RemoteRecord&>(operation);
-  PerformRemoteAt(record, slots_[slot]->cta, rank, *issues_, &woken_);
+  PerformRemoteAt(record, CtaOfSlot(slot), rank, *issues_, &woken_);
   record.owner->Performed(record, rank);
 }
 

@@ -51,6 +51,7 @@ class EmulatedWarps final : public isa::WarpStream {
     std::vector<uint8_t> local;
   };
   Slot& SlotAt(uint32_t slot);
+  CtaMemory* CtaOfSlot(uint32_t slot);  // nullptr of isa::kEndedCta
 
   EmulatedLaunch& launch_;
   const uint32_t sm_;

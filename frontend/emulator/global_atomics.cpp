@@ -51,8 +51,9 @@ void RunAtomicGlobal(Context& c, const Lowered& l) {
   const auto type = static_cast<AtomicType>(l.flags >> kTypeShift & 15);
   const auto op = static_cast<AtomicOp>(l.flags >> kOpShift & 15);
   const bool returns = l.destination[0] != kDiscardRow && !(l.flags & kReduces);
-  MemoryAccess& access =
-      BeginAccess(c, l, MemorySpace::kGlobal, returns ? AccessKind::kAtomic : AccessKind::kReduction);
+  // ATOM answers even where nobody wants the value: its barrier says that it has been performed.
+  MemoryAccess& access = BeginAccess(c, l, MemorySpace::kGlobal,
+                                     l.flags & kReduces ? AccessKind::kReduction : AccessKind::kAtomic);
   access.bytes_per_lane = static_cast<uint8_t>(BytesOf(type));
   access.at_slice = true;
   access.bypass_l1 = true;

@@ -73,28 +73,32 @@ RemoteRecord* BeginRemote(Context& c, const Lowered& l, uint32_t lanes, const ui
 
 void IssueRemote(RemoteRecord& record) { record.ranks_left.store(record.ranks, std::memory_order_relaxed); }
 
-void PerformRemoteAt(RemoteRecord& record, CtaMemory& cta, uint32_t rank, IssueLog& issues,
+void PerformRemoteAt(RemoteRecord& record, CtaMemory* cta, uint32_t rank, IssueLog& issues,
                      std::vector<uint32_t>* woken) {
-  if (!cta.resident) {
+  if (cta == nullptr || !cta->resident) {
     issues.Report("remote_access_after_exit", record.instruction, "the CTA that it names has ended");
+    ForLanes(record.lanes, [&](uint32_t i) {
+      if (record.rank[i] != rank) return;
+      for (Row& row : record.result) row.lane[i] = 0;
+    });
     return;
   }
   ForLanes(record.lanes, [&](uint32_t i) {
     if (record.rank[i] != rank) return;
     if (record.is_arrival) {
-      ArriveAt(cta, record.shared_address[i], record.arrival[i], nullptr, woken);
+      ArriveAt(*cta, record.shared_address[i], record.arrival[i], nullptr, woken);
       return;
     }
     if (!record.skips_data) {
       if (record.kind == isa::AccessKind::kLoad)
-        Load(record, cta, i);
+        Load(record, *cta, i);
       else if (record.kind == isa::AccessKind::kStore)
-        Store(record, cta, i);
+        Store(record, *cta, i);
       else
-        Combine(record, cta, i);
+        Combine(record, *cta, i);
     }
     if (record.completes_transactions)
-      ArriveAt(cta, record.mbarrier[i], {.transactions = -int32_t{record.bytes_per_lane}}, nullptr, woken);
+      ArriveAt(*cta, record.mbarrier[i], {.transactions = -int32_t{record.bytes_per_lane}}, nullptr, woken);
   });
 }
 

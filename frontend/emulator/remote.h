@@ -16,8 +16,9 @@ RemoteRecord* BeginRemote(Context& context, const Lowered& l, uint32_t lanes, co
 // After BeginRemote and all fields: the record may be performed from now on.
 void IssueRemote(RemoteRecord& record);
 
-// Performs the lanes of the given rank on the shared memory of its CTA.
-void PerformRemoteAt(RemoteRecord& record, CtaMemory& cta, uint32_t rank, IssueLog& issues,
+// Performs the lanes of the given rank on the shared memory of its CTA. One that has ended (nullptr, or not resident)
+// is reported and left alone; values are zeros then.
+void PerformRemoteAt(RemoteRecord& record, CtaMemory* cta, uint32_t rank, IssueLog& issues,
                      std::vector<uint32_t>* woken);
 
 // Of a generic load, store or atomic: the lanes in other CTAs' shared memory.

@@ -36,7 +36,8 @@
 // does to another CTA is a RemoteOperation: the simulator carries it to the SM of that CTA (the same one, perhaps) and
 // calls PerformRemote on the stream of the launch there, in the window of its arrival, which is a later one than that
 // of its issue; where values come back it carries them to the issuing SM and calls CompleteRemote there, again in a
-// later window. Multicast and remote bulk copies reach their destination in the same way, by CompleteBulk. So streams
+// later window. Multicast and remote bulk copies reach their destination in the same way, by CompleteBulk. A CTA that has
+// ended meanwhile is named by kEndedCta: nothing is changed there, values are zeros. So streams
 // of different SMs never touch each other within a window, and the result does not depend on threads.
 //
 // wgmma: products take effect when WARPGROUP.DEPBAR executes, which the simulator holds back until its groups are done.
@@ -235,6 +236,8 @@ struct CtaStart {
   uint32_t first_warp_slot = 0;  // %warpid of the CTA's first warp
   Cycle cycle = 0;
 };
+
+inline constexpr uint32_t kEndedCta = ~0u;  // instead of a slot
 
 // Something in the trace that the results must state, such as an address that came from memory of unknown contents.
 struct StreamIssue {

@@ -17,8 +17,11 @@ namespace heddle::sm {
 struct Cluster {
   struct Member {
     uint32_t sm = 0;
+    uint32_t launch = 0;      // the SM's handle of it
     uint32_t cta = 0;         // the SM's own number
-    uint64_t generation = 0;  // of that number: whether the CTA is still there
+    // Of these two numbers, which are reused: whether the launch is still open and the CTA still there.
+    uint64_t launch_order = 0;
+    uint64_t generation = 0;
   };
   uint32_t size = 0;
   std::array<Member, isa::kMaxClusterCtas> members{};

@@ -115,7 +115,11 @@ void Sm::Machine::StartCta(LaunchHandle handle, Dim3 cta_id, Cycle at, Cluster* 
   TakeResources(launch.shape);
   ++launch.resident;
   announced.push_back({handle, cta_id, cluster, rank});
-  if (cluster != nullptr) cluster->members[rank].sm = id;
+  if (cluster != nullptr) {
+    cluster->members[rank].sm = id;
+    cluster->members[rank].launch = handle;
+    cluster->members[rank].launch_order = launch.order;
+  }
   PushArrival({.cycle = at, .kind = Arrival::Kind::kCta});
 }
 

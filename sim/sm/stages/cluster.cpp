@@ -108,16 +108,18 @@ void Sm::Machine::Arrived(uint32_t slot, Cycle at) {
   }
   const Cluster::Member& member = message.cluster->members[message.rank];
   const AsyncCta& state = async->ctas[member.cta];
-  if (state.generation != member.generation || !ctas[member.cta].resident)
-    return;  // the CTA has ended: nobody reads it
-  const Cta& cta = ctas[member.cta];
-  isa::WarpStream* stream = launches[cta.launch].stream;
+  const bool ended = state.generation != member.generation || !ctas[member.cta].resident;
+  const uint32_t slot_of_cta = ended ? isa::kEndedCta : ctas[member.cta].slot;
+  Launch& launch = launches[member.launch];
+  // The last CTA has ended meanwhile, and with it whoever could wait for this.
+  if (!launch.open || launch.order != member.launch_order) return;
+  isa::WarpStream* stream = launch.stream;
   switch (message.kind) {
     case ClusterMessage::Kind::kRemote: {
       const uint32_t lanes = std::max(1u, BytesTo(*message.remote, message.rank) / 4);
       const Cycle access = lsu.Reserve(at, CeilDiv(lanes, kWarpLanes));
-      stream->PerformRemote(*message.remote, cta.slot, message.rank, at);
-      Wake(cta.launch, message.cause, at);
+      stream->PerformRemote(*message.remote, slot_of_cta, message.rank, at);
+      Wake(member.launch, message.cause, at);
       if (!message.returns) return;
       ClusterMessage& reply = NewMessage(ClusterMessage::Kind::kReply, *message.cluster,
                                          access - 1 + async->shared_access_cycles);
@@ -125,17 +127,17 @@ void Sm::Machine::Arrived(uint32_t slot, Cycle at) {
       reply.bytes = BytesTo(*message.remote, message.rank);
       reply.index = message.index;
       reply.remote = message.remote;
-      launches[cta.launch].counters.cluster_bytes += reply.bytes;
+      launch.counters.cluster_bytes += reply.bytes;
       return;
     }
     case ClusterMessage::Kind::kBulk:
       TakeDataPath(message.bytes, at);
-      stream->CompleteBulk(*message.bulk, cta.slot, message.rank, 0,
+      stream->CompleteBulk(*message.bulk, slot_of_cta, message.rank, 0,
                            static_cast<uint32_t>(message.bulk->pieces.size()), at);
-      Wake(cta.launch, message.cause, at);
+      Wake(member.launch, message.cause, at);
       return;
     case ClusterMessage::Kind::kRelease:
-      ReleaseCluster(member.cta, at);
+      if (!ended) ReleaseCluster(member.cta, at);
       return;
     default:
       return;

@@ -1,5 +1,6 @@
 // Kernels of kernels.cu, compiled by nvcc for sm_90a and run in several ways: asynchronous effects at once, and held
-// back in three random orders; skeleton mode must yield the same stream.
+// back in three random orders; when the timing model of an H100 says, on one and on several threads, with its SMs in another
+// order and with a shorter window, in the same time; skeleton mode must yield the same stream.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,6 +16,8 @@
 #include "frontend/emulator/slice_choice.h"
 #include "frontend/sass/decoder.h"
 #include "frontend/sass/disassembler.h"
+#include "sim/config/load.h"
+#include "sim/gpu/gpu.h"
 #include "sim/isa/tensor_map.h"
 #include "tests/support/shell.h"
 
@@ -127,6 +130,45 @@ class HopperMemory : public testing::Test {
     return memory;
   }
 
+  // One run on an H100, on a copy of the memory. Errors of the run are the caller's; what the stream has to say is in
+  // issues_.
+  struct Coupled {
+    std::unique_ptr<DeviceMemory> memory;
+    Result<std::vector<stats::LaunchStats>> stats;
+  };
+  Coupled RunOnGpu(LaunchDescription launch, gpu::RunOptions options) {
+    static const config::Gpu h100 = config::LoadGpu("h100_sxm5", {}).value();
+    auto memory = memory_.Clone();
+    launch.memory = memory.get();
+    launch.machine.sm_count = h100.sm.count;
+    const auto run = EmulatedLaunch::Create(launch).value();
+    const gpu::LaunchRequest request{run.get(), launch.kernel->name, 0, {}};
+    auto stats = gpu::Gpu(h100, options).Run({&request, 1});
+    issues_ = run->Issues();
+    return {std::move(memory), std::move(stats)};
+  }
+
+  template <typename Check>
+  void RunCoupled(const LaunchDescription& launch, Check check) {
+    gpu::RunOptions plain, threads, shuffled, windows;
+    threads.threads = 3;
+    shuffled.shuffle_seed = 7;
+    windows.window_fraction = 0.25;
+    Cycle cycles = 0;
+    for (const gpu::RunOptions& options : {plain, threads, shuffled, windows}) {
+      SCOPED_TRACE("coupled: threads " + std::to_string(options.threads) + ", order " +
+                   std::to_string(options.shuffle_seed) + ", window " +
+                   std::to_string(options.window_fraction));
+      const Coupled run = RunOnGpu(launch, options);
+      for (const isa::StreamIssue& issue : issues_) ADD_FAILURE() << issue.kind << ": " << issue.detail;
+      ASSERT_TRUE(run.stats.ok()) << run.stats.error().ToString();
+      check(*run.memory);
+      const stats::LaunchStats& stats = run.stats->front();
+      if (cycles == 0) cycles = stats.end_cycle - stats.start_cycle;
+      EXPECT_EQ(stats.end_cycle - stats.start_cycle, cycles);
+    }
+  }
+
   // Checks the results of every order of effects by `check`, and that skeleton mode has the same stream.
   template <typename Check>
   void RunAllWays(const LaunchDescription& launch, Check check, SliceKind at_most = SliceKind::kOptimistic) {
@@ -138,6 +180,7 @@ class HopperMemory : public testing::Test {
       const auto memory = RunOnce(launch, seed);
       check(*memory);
     }
+    RunCoupled(launch, check);
   }
 
   DeviceMemory memory_;

@@ -180,6 +180,26 @@ TEST_F(HopperMemory, DependentLaunchesRunAlone) {
   });
 }
 
+// ---- Faults of kernels
+
+TEST_F(HopperMemory, WhatIsSentToACtaThatHasEndedIsSaid) {
+  const uint64_t out = Buffer("out", std::vector<int>(32, -1));
+  LaunchDescription launch = Describe("TalksToTheDead", {2}, {32}, out);
+  launch.cluster = Dim3{2};
+  const Coupled run = RunOnGpu(launch, {});
+  ASSERT_TRUE(run.stats.ok()) << run.stats.error().ToString();
+  EXPECT_EQ(Read<int>(*run.memory, out, 32), std::vector<int>(32, 0));  // the load came back
+  ASSERT_EQ(issues_.size(), 2u);  // the load and the store
+  for (const isa::StreamIssue& issue : issues_) EXPECT_EQ(issue.kind, "remote_access_after_exit");
+}
+
+TEST_F(HopperMemory, AnArrivalThatNeverComesIsADeadlock) {
+  const Coupled run = RunOnGpu(Describe("WaitsForTwo", {1}, {32}, Buffer("out", std::vector<int>(1))), {});
+  ASSERT_FALSE(run.stats.ok());
+  EXPECT_EQ(run.stats.error().code, ExitCode::kDidNotFinish);
+  EXPECT_NE(run.stats.error().message.find("mbarrier"), std::string::npos) << run.stats.error().ToString();
+}
+
 // ---- Races: what a missing wait does is seen when effects are held back, and only then.
 
 TEST_F(HopperMemory, CatchesMissingWaits) {

@@ -578,3 +578,30 @@ extern "C" __global__ void Dependent(int* out) {
   asm volatile("griddepcontrol.wait;" ::: "memory");
   out[threadIdx.x] = static_cast<int>(threadIdx.x) * 3;
 }
+
+// ---- Faults
+
+// CTA 1 ends at once; CTA 0 reads and writes its shared memory long after.
+extern "C" __global__ void TalksToTheDead(int* out) {
+  __shared__ int word[32];
+  word[threadIdx.x] = 7;
+  ClusterSync();
+  if (Rank() == 1) return;
+  for (int i = 0; i < 20; ++i) __nanosleep(1000);
+  int value;
+  const uint32_t address = MapTo(word + threadIdx.x, 1);
+  asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
+  out[threadIdx.x] = value;
+  asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+
+// An mbarrier of two arrivals, of which one comes.
+extern "C" __global__ void WaitsForTwo(int* out) {
+  __shared__ uint64_t bar;
+  if (threadIdx.x != 0) return;
+  Init(&bar, 2);
+  FenceInit();
+  Arrive(&bar);
+  Wait(&bar, 0);
+  *out = 1;
+}
