@@ -179,17 +179,13 @@ void ConvergenceBarrier(Lowering& w) {
 void RunNothing(Context&, const Lowered&) {}
 
 void RunUnsupported(Context& c, const Lowered& l) {
-  const isa::Instruction& instruction = c.program->code().instructions[l.index];
-  const std::string place = fmt::format("{:#06x} ", instruction.pc);
-  std::string reason = "no handler";
-  for (const std::string& text : c.program->unsupported())
-    if (text.starts_with(place)) reason = text.substr(text.rfind(": ") + 2);
   c.issues->Report(
       "unsupported_opcode", l.index,
-      fmt::format("the emulator has no meaning for this {} ({}) in kernel {} at pc {:#x}; it was skipped, "
-                  "so results and perhaps the way of the kernel are wrong: report it with this line, or "
-                  "add it to frontend/emulator/lowerings.def",
-                  isa::Name(instruction.op), reason, c.program->code().name, instruction.pc));
+      fmt::format(
+          "the emulator has no meaning for what stands in kernel {} at pc {}; it was skipped, so results "
+          "and perhaps the way of the kernel are wrong: report it with this line, or add it to "
+          "frontend/emulator/lowerings.def",
+          c.program->code().name, c.program->unsupported()[l.imm]));
 }
 
 // The modifiers of these say nothing that the functional model needs.

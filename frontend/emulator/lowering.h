@@ -79,7 +79,8 @@ using LoweringFunction = void (*)(Lowering&);
 // The function for an opcode, or null.
 LoweringFunction LoweringOf(isa::Op op);
 
-// The handler of instructions without one: reports "unsupported_opcode" and leaves the state as it is.
+// The handler of instructions without one; imm is the index in Program::unsupported. Reports "unsupported_opcode" and
+// leaves the state as it is.
 void RunUnsupported(Context& context, const Lowered& lowered);
 // The handler of instructions that have no functional effect.
 void RunNothing(Context& context, const Lowered& lowered);

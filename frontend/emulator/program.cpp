@@ -22,6 +22,7 @@ Lowered LowerOne(const isa::Instruction& instruction, uint32_t index, uint32_t s
   if (const auto reason = lower == nullptr ? std::optional<std::string>("no handler") : lowering.Finish()) {
     out = Lowered{};
     out.run = &RunUnsupported;
+    out.imm = unsupported.size();
     unsupported.push_back(fmt::format("{:#06x} {}: {}", instruction.pc, ToString(instruction), *reason));
   }
   out.index = index;
