@@ -60,6 +60,14 @@ INSERT INTO main.hardware_run SELECT n.new_id, h.gpu, h.kernel_name, h.source, h
   FROM new_hardware n JOIN source.hardware_run h ON h.hardware_run_id = n.old_id;
 INSERT INTO main.hardware_metric SELECT n.new_id, m.name, m.unit, m.value
   FROM new_hardware n JOIN source.hardware_metric m ON m.hardware_run_id = n.old_id;
+)sql";
+
+constexpr std::string_view kMergeWaitsSql = R"sql(
+INSERT INTO main.barrier_wait SELECT n.new_id, s.pc, s.cause_pc, s.waits, s.cycles
+  FROM new_launch n JOIN source.barrier_wait s ON s.launch_id = n.old_id;
+)sql";
+
+constexpr std::string_view kMergeEndSql = R"sql(
 DROP TABLE temp.new_kernel; DROP TABLE temp.new_run; DROP TABLE temp.new_launch; DROP TABLE temp.new_hardware;
 )sql";
 
@@ -73,6 +81,9 @@ Status MergeOne(sqlite::Database* target, const std::string& source) {
   {
     HEDDLE_ASSIGN_OR_RETURN(sqlite::Transaction transaction, sqlite::Transaction::Begin(target));
     HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeSql));
+    HEDDLE_ASSIGN_OR_RETURN(const int64_t version, target->QueryInteger("PRAGMA source.user_version"));
+    if (version >= kBarrierWaitVersion) HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeWaitsSql));
+    HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeEndSql));
     HEDDLE_RETURN_IF_ERROR(transaction.Commit());
   }
   return target->Execute("DETACH source");
@@ -98,6 +109,7 @@ Status AppendTable(sqlite::Database* database, std::string_view title, std::stri
 struct DumpQuery {
   std::string_view title;
   std::string_view sql;
+  int since_version = 1;
 };
 
 constexpr DumpQuery kDumpQueries[] = {
@@ -129,6 +141,10 @@ constexpr DumpQuery kDumpQueries[] = {
      "SELECT l.key, s.pc, d.name, s.slots FROM pc_stat s JOIN launch l USING (launch_id) JOIN stall_def d "
      "USING "
      "(stall_id) ORDER BY l.key, s.pc, d.name"},
+    {"barrier_wait",
+     "SELECT l.key, s.pc, s.cause_pc, s.waits, s.cycles FROM barrier_wait s JOIN launch l USING (launch_id) "
+     "ORDER BY l.key, s.pc, s.cause_pc",
+     kBarrierWaitVersion},
     {"trace_issue",
      "SELECT l.key, s.kind, s.detail, s.count FROM trace_issue s JOIN launch l USING (launch_id) "
      "ORDER BY l.key, s.kind, s.detail"},
@@ -150,7 +166,9 @@ Status Merge(const std::string& target, const std::vector<std::string>& sources)
 
 Result<std::string> CanonicalDump(sqlite::Database* database) {
   std::string out;
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t version, database->QueryInteger("PRAGMA user_version"));
   for (const DumpQuery& query : kDumpQueries) {
+    if (version < query.since_version) continue;
     HEDDLE_RETURN_IF_ERROR(AppendTable(database, query.title, query.sql, &out));
   }
   return out;

@@ -17,7 +17,7 @@
 namespace heddle::results {
 
 inline constexpr int32_t kApplicationId = 0x4845444c;  // "HEDL"
-inline constexpr int kSchemaVersion = 1;
+inline constexpr int kSchemaVersion = 2;
 extern const char* const
     kModelVersion;  // changes when the same input gives other cycles; part of every launch key
 

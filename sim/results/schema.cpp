@@ -25,6 +25,15 @@ Status FillDefinitions(sqlite::Database* database) {
   return Ok();
 }
 
+// Tables that came with later versions are made as schema.sql has them.
+Status Upgrade(sqlite::Database* database) {
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t version, database->QueryInteger("PRAGMA user_version"));
+  if (version >= kBarrierWaitVersion) return Ok();
+  const std::string_view create = kSchemaSql.substr(kSchemaSql.find("CREATE TABLE barrier_wait "));
+  HEDDLE_RETURN_IF_ERROR(database->Execute(create.substr(0, create.find(';'))));
+  return database->Execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
+}
+
 }  // namespace
 
 Status CheckSchema(sqlite::Database* database) {
@@ -52,6 +61,7 @@ Status PrepareSchema(sqlite::Database* database) {
         "PRAGMA application_id = {}; PRAGMA user_version = {};", kApplicationId, kSchemaVersion)));
     HEDDLE_RETURN_IF_ERROR(database->Execute(kSchemaSql));
   }
+  HEDDLE_RETURN_IF_ERROR(Upgrade(database));
   HEDDLE_RETURN_IF_ERROR(FillDefinitions(database));
   return transaction.Commit();
 }

@@ -10,8 +10,10 @@ namespace heddle::results {
 
 extern const std::string_view kSchemaSql;  // schema.sql
 
-// Creates the tables in an empty database and fills stat_def and stall_def; checks an existing one: the file
-// must be a results database of this or an older version.
+inline constexpr int kBarrierWaitVersion = 2;  // the first with the table barrier_wait
+
+// Creates the tables in an empty database and fills stat_def and stall_def; checks an existing one, which must be a
+// results database of this or an older version, and brings it up to date.
 Status PrepareSchema(sqlite::Database* database);
 Status CheckSchema(sqlite::Database* database);
 

@@ -58,9 +58,9 @@ CREATE TABLE launch (
   shared_bytes_per_cta INTEGER NOT NULL,
   grid_frozen INTEGER NOT NULL,     -- 1: the grid does not follow the machine's properties
   mode TEXT NOT NULL,               -- full or skeleton
-  execution TEXT NOT NULL,          -- what was executed: full, or the slice that was found to give the same stream
+  execution TEXT NOT NULL,          -- full, the slice that was found to give the same stream, or recorded
   cache_policy TEXT NOT NULL,       -- cold, warm or flush
-  dependence TEXT NOT NULL,         -- control_bits, interlocked or rescheduled
+  dependence TEXT NOT NULL,         -- control_bits, interlocked, rescheduled or scoreboard
   start_cycle INTEGER NOT NULL,
   end_cycle INTEGER NOT NULL,
   duration_ps INTEGER NOT NULL
@@ -104,6 +104,17 @@ CREATE TABLE pc_stat (
   stall_id INTEGER NOT NULL REFERENCES stall_def,
   slots INTEGER NOT NULL,
   PRIMARY KEY (launch_id, pc, stall_id)
+) STRICT, WITHOUT ROWID;
+
+-- Waits for mbarriers and cluster barriers: by which instruction, and which one's arrival or copy ended them (-1: not known,
+-- or a cluster barrier). Since schema version 2.
+CREATE TABLE barrier_wait (
+  launch_id INTEGER NOT NULL REFERENCES launch ON DELETE CASCADE,
+  pc INTEGER NOT NULL,
+  cause_pc INTEGER NOT NULL,
+  waits INTEGER NOT NULL,           -- of warps
+  cycles INTEGER NOT NULL,          -- of all of them
+  PRIMARY KEY (launch_id, pc, cause_pc)
 ) STRICT, WITHOUT ROWID;
 
 -- What was odd about the trace: unknown contents that reached an address or a branch, unsupported instructions.

@@ -153,6 +153,17 @@ Status Writer::AddCounts(int64_t launch_id, const stats::LaunchStats& stats,
       HEDDLE_RETURN_IF_ERROR(pc_stat.Bind(stall_ids[i]).Bind(slots).Run());
     }
   }
+  HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement wait,
+                          database_.Prepare("INSERT INTO barrier_wait VALUES (?, ?, ?, ?, ?)"));
+  for (const auto& [key, sum] : stats.waits) {
+    const auto& [index, cause] = key;
+    wait.Bind(launch_id).Bind(uint64_t{index} * isa::kInstructionBytes);
+    if (cause == stats::kUnknownCause)
+      wait.Bind(-1);
+    else
+      wait.Bind(uint64_t{cause} * isa::kInstructionBytes);
+    HEDDLE_RETURN_IF_ERROR(wait.Bind(sum.count).Bind(sum.cycles).Run());
+  }
   HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement issue,
                           database_.Prepare("INSERT INTO trace_issue VALUES (?, ?, ?, ?)"));
   for (const isa::StreamIssue& item : issues) {

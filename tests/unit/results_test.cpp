@@ -40,6 +40,8 @@ class Results : public testing::Test {
     stats.per_pc.resize(2);
     stats.per_pc[1].issued = 50;
     stats.per_pc[1].slots[static_cast<size_t>(stats::Stall::k_barrier)] = 150;
+    stats.waits[{1, 0}] = {3, 90};
+    stats.waits[{1, stats::kUnknownCause}] = {1, 7};
     ConfigRecord config{"c0ffee", "machine", "text", 2, 1000000000, 1000000000000, 1, 1};
     LaunchRecord record;
     record.trace_digest = "feed";
@@ -114,6 +116,35 @@ TEST_F(Results, MergingGivesWhatOneRunWouldHaveGiven) {
   ASSERT_TRUE(WriteFile(Path("all.db"), {0, 1, 2}).ok());
   ASSERT_TRUE(Merge(Path("merged.db"), {Path("a.db"), Path("b.db")}).ok());
   EXPECT_EQ(Dump(Path("merged.db")), Dump(Path("all.db")));
+}
+
+TEST_F(Results, WaitsNameWhatEndedThem) {
+  ASSERT_TRUE(WriteFile(Path("a.db"), {0}).ok());
+  Result<sqlite::Database> database = OpenForReading(Path("a.db"));
+  ASSERT_TRUE(database.ok());
+  EXPECT_EQ(*database->QueryInteger(
+                "SELECT waits * 1000 + cycles FROM barrier_wait WHERE pc = 16 AND cause_pc = 0"),
+            3090);
+  EXPECT_EQ(*database->QueryInteger(
+                "SELECT waits * 1000 + cycles FROM barrier_wait WHERE pc = 16 AND cause_pc = -1"),
+            1007);
+}
+
+// What heddle wrote before there was barrier_wait can be read and merged, and is brought up to date when written to.
+TEST_F(Results, FilesOfTheFirstVersionAreRead) {
+  ASSERT_TRUE(WriteFile(Path("old.db"), {0}).ok());
+  {
+    Result<sqlite::Database> old = sqlite::Database::Open(Path("old.db"), sqlite::Database::Mode::kReadWrite);
+    ASSERT_TRUE(old->Execute("DROP TABLE barrier_wait; PRAGMA user_version = 1").ok());
+  }
+  EXPECT_EQ(Dump(Path("old.db")).find("# barrier_wait"), std::string::npos);
+  ASSERT_TRUE(WriteFile(Path("b.db"), {1}).ok());
+  ASSERT_TRUE(Merge(Path("merged.db"), {Path("old.db"), Path("b.db")}).ok());
+  EXPECT_NE(Dump(Path("merged.db")).find("# barrier_wait"), std::string::npos);
+  ASSERT_TRUE(WriteFile(Path("old.db"), {2}).ok());
+  Result<sqlite::Database> database = OpenForReading(Path("old.db"));
+  EXPECT_EQ(*database->QueryInteger("PRAGMA user_version"), kSchemaVersion);
+  EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM barrier_wait"), 2);
 }
 
 TEST_F(Results, RefusesForeignAndNewerFiles) {
