@@ -91,7 +91,7 @@ struct Gpu::State {
   Dispatcher dispatcher;
   std::unique_ptr<ClusterTraffic> clusters;  // of machines that have them
   uint32_t clusters_left = 0;                // launches with clusters that have not ended
-  uint32_t failed_waits = 0;                 // rounds in a row
+  uint32_t failed_waits = 0;                 // rounds since the last end of a CTA
   uint32_t chunks;
   Cycle now = 0;
   bool broken = false;

@@ -98,8 +98,8 @@ class Sm {
   std::vector<FinishedCta>& finished();    // in order of cycle; the engine clears it
   std::vector<TriggeredCta>& triggered();  // likewise
 
-  // Messages to SMs of a cluster. At the window's edge, before TakeReplies, the engine writes `arrival` into those of the
-  // outbox and delivers them. An empty outbox where the machine has no clusters.
+  // Messages to SMs of a cluster. At the window's edge, before TakeReplies, the engine carries those that left before it:
+  // it writes their `arrival` and delivers them; the others stay. An empty outbox where the machine has no clusters.
   ClusterOutbox& cluster_outbox();
   void Deliver(const ClusterMessage& message);
   // A bulk load that this SM asked for and others receive: the instruction behind it, for messages that the engine makes.

@@ -19,6 +19,7 @@ namespace {
 struct Kernel {
   std::string trace;
   trace::Symbols defines;  // small enough for a test
+  std::string machine = "a100_sxm4_80gb";
 };
 
 void PrintTo(const Kernel& kernel, std::ostream* out) { *out << kernel.trace; }
@@ -33,13 +34,18 @@ const Kernel kMoe{"fused_moe.sm_80.htrace", {}};
 const Kernel kRace{"tests/race.sm_80.htrace", {}};
 const Kernel kGridBarrier{"tests/grid_barrier.sm_80.htrace", {}};
 const Kernel kSplitK{"tests/split_k.sm_80.htrace", {}};
+// TMA, mbarriers, wgmma; warp-specialised with registers that change hands; clusters and distributed shared memory.
+const Kernel kTmaGemm{"tests/matmul_tma.sm_90.htrace", {}, "h100_sxm5"};
+const Kernel kPersistentGemm{"tests/matmul_persistent.sm_90.htrace", {}, "h100_sxm5"};
+const Kernel kClusterNorm{"tests/cluster_rms_norm.sm_90.htrace", {}, "h100_sxm5"};
 
 // More than L2 keeps: write-backs and reads share the DRAM channels.
 const Kernel kLargeNorm{"bench/rms_norm.sm_80.htrace", {{"rows", 1536}}};
 
 const std::vector<Kernel>& AllKernels() {
-  static const std::vector<Kernel> kernels = {kGemm, kAttention, kNorm,        kSoftmax, kDecode,
-                                              kMoe,  kRace,      kGridBarrier, kSplitK};
+  static const std::vector<Kernel> kernels = {kGemm,   kAttention, kNorm,           kSoftmax,
+                                              kDecode, kMoe,       kRace,           kGridBarrier,
+                                              kSplitK, kTmaGemm,   kPersistentGemm, kClusterNorm};
   return kernels;
 }
 
@@ -48,7 +54,7 @@ stats::LaunchStats Simulate(const Kernel& kernel, const gpu::RunOptions& options
                             replay::Mode mode = replay::Mode::kSkeleton) {
   const auto trace = trace::ReadTrace(HEDDLE_SOURCE_DIR "/traces/" + kernel.trace);
   EXPECT_TRUE(trace.ok()) << trace.error().ToString();
-  const auto machine = config::LoadGpu("a100_sxm4_80gb", overrides);
+  const auto machine = config::LoadGpu(kernel.machine, overrides);
   EXPECT_TRUE(machine.ok()) << machine.error().ToString();
   auto replay = replay::Replay::Open(*trace, *machine, {mode, kernel.defines});
   EXPECT_TRUE(replay.ok()) << replay.error().ToString();
@@ -126,7 +132,7 @@ TEST_P(EveryKernel, TheWindowsLengthDoesNotMatter) {
 }
 
 TEST_P(EveryKernel, TimeIsNeverBelowWhatTheMachineCouldDo) {
-  const auto machine = *config::LoadGpu("a100_sxm4_80gb");
+  const auto machine = *config::LoadGpu(GetParam().machine);
   gpu::RunOptions options;
   options.threads = 2;
   const stats::LaunchStats stats = Simulate(GetParam(), options);
@@ -149,6 +155,7 @@ TEST_P(EveryKernel, TimeIsNeverBelowWhatTheMachineCouldDo) {
 struct Mechanism {
   std::string name;
   std::vector<std::string> overrides;
+  std::string machine = "a100_sxm4_80gb";
 };
 
 void PrintTo(const Mechanism& mechanism, std::ostream* out) { *out << mechanism.name; }
@@ -200,7 +207,16 @@ INSTANTIATE_TEST_SUITE_P(
         Mechanism{"interlocked", {"dependence=interlocked"}},
         Mechanism{"rescheduled",
                   {"dependence=rescheduled", "sm.dependences[class_fma].to_same_cycles=2",
-                   "sm.dependences[class_alu].to_same_cycles=2"}}),
+                   "sm.dependences[class_alu].to_same_cycles=2"}},
+        Mechanism{"group_matrix_interval", {"sm.gmma.min_interval_cycles=100"}, "h100_sxm5"},
+        Mechanism{"group_matrix_latency", {"sm.gmma.issue_latency_cycles=1"}, "h100_sxm5"},
+        Mechanism{"tma_latency", {"sm.tma.issue_to_request_cycles=1"}, "h100_sxm5"},
+        Mechanism{"tma_boxes", {"sm.tma.box_interval_cycles=0.25"}, "h100_sxm5"},
+        Mechanism{"tma_requests", {"sm.tma.request_interval_cycles=0.25"}, "h100_sxm5"},
+        Mechanism{"tma_in_flight", {"sm.tma.requests_in_flight=32"}, "h100_sxm5"},
+        Mechanism{"mbarrier_wake", {"sm.mbarrier.wake_cycles=1"}, "h100_sxm5"},
+        Mechanism{"cluster_latency", {"cluster_network.latency_cycles=40"}, "h100_sxm5"},
+        Mechanism{"cluster_barrier", {"cluster_network.barrier_latency_cycles=80"}, "h100_sxm5"}),
     [](const testing::TestParamInfo<Mechanism>& info) { return info.param.name; });
 
 TEST_P(EveryMechanism, ChangesTheTimeOfSomeKernel) {
@@ -209,6 +225,7 @@ TEST_P(EveryMechanism, ChangesTheTimeOfSomeKernel) {
   std::vector<Kernel> kernels = AllKernels();
   kernels.push_back(kLargeNorm);
   for (const Kernel& kernel : kernels) {
+    if (kernel.machine != GetParam().machine) continue;
     if (CyclesOf(Simulate(kernel, options, GetParam().overrides)) != CyclesOf(Simulate(kernel, options)))
       return;
   }
