@@ -84,6 +84,30 @@ def matmul(c_ptr, a_ptr, b_ptr, m, n, k, BLOCK_M: tl.constexpr, BLOCK_N: tl.cons
 
 
 @triton.jit
+def matmul_block_scaled(c_ptr, a_ptr, b_ptr, scale_ptr, m, n, k, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+                        BLOCK_K: tl.constexpr):
+    """C [m, n] = A [m, k] B [n, k] transposed, where B is MXFP8: e4m3 with a power of two (e8m0, scale [n, k / 32]) for each 32 of k.
+
+    Grid: cdiv(m, BLOCK_M) * cdiv(n, BLOCK_N). k is a multiple of BLOCK_K.
+    """
+    tiles_n = tl.cdiv(n, BLOCK_N)
+    offsets_m = tl.program_id(0) // tiles_n * BLOCK_M + tl.arange(0, BLOCK_M)
+    offsets_n = tl.program_id(0) % tiles_n * BLOCK_N + tl.arange(0, BLOCK_N)
+    offsets_k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + (offsets_m % m)[:, None] * k + offsets_k[None, :]
+    b_ptrs = b_ptr + (offsets_n % n)[None, :] * k + offsets_k[:, None]
+    scale_ptrs = scale_ptr + (offsets_n % n)[:, None] * (k // 32) + tl.arange(0, BLOCK_K // 32)[None, :]
+    accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for _ in range(0, k // BLOCK_K):
+        accumulator = tl.dot_scaled(tl.load(a_ptrs), None, "bf16", tl.load(b_ptrs), tl.load(scale_ptrs), "e4m3", accumulator)
+        a_ptrs += BLOCK_K
+        b_ptrs += BLOCK_K
+        scale_ptrs += BLOCK_K // 32
+    mask = (offsets_m[:, None] < m) & (offsets_n[None, :] < n)
+    tl.store(c_ptr + offsets_m[:, None] * n + offsets_n[None, :], accumulator.to(c_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
 def matmul_tma(c, a, b, m, n, k, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
                GROUP_M: tl.constexpr):
     """C [m, n] = A [m, k] B [k, n], row-major, by tensor descriptors with blocks [BLOCK_M, BLOCK_N], [BLOCK_M, BLOCK_K]
