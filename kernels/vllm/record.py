@@ -67,6 +67,24 @@ def flashmla_decode(recorder: Recorder, sequences: int, heads: int = 128, max_le
   compare {{ buffer: "out" reference: "y" absolute: 0.015 relative: 0.008 }}"""
 
 
+def flashmla_sparse_prefill(recorder: Recorder, queries: int, keys: int, top_k: int, heads: int = 128) -> tuple[str, str]:
+    """DeepSeek-V3.2: each query sees the keys that an indexer chose for it."""
+    q = recorder.tensor("q", "bf16", [queries, heads, 576], "normal { seed: 1 }")
+    kv = recorder.tensor("kv", "bf16", [keys, 1, 576], "normal { seed: 2 }")
+    indices = recorder.tensor("indices", "i32", [queries, 1, top_k], f'uniform {{ low: "0" high: "{keys - 1}" seed: 3 }}')
+    recorder.tensor("each", "i32", [queries, 1], 'iota { start: "0" }')  # these two for the check
+    recorder.tensor("lengths", "i32", [queries], f'constant {{ value: "{top_k}" }}')
+    out = recorder.tensor("out", "bf16", [queries, heads, 512], "zeros {}")
+    recorder.call("_flashmla_C::sparse_prefill_fwd", q, kv, indices, 192**-0.5, 512, None, None, out)
+    return "FlashMLA sparse prefill: each query attends to its own list of keys.", f"""
+  op {{ out: "flat" view {{ x: "indices" shape: ["{queries * top_k}"] }} }}
+  op {{ out: "chosen" gather {{ table: "kv" index: "flat" }} }}
+  op {{ out: "k" view {{ x: "chosen" shape: ["{queries}", "{top_k}", "1", "576"] }} }}
+  op {{ out: "v" view {{ x: "chosen" shape: ["{queries}", "{top_k}", "1", "512"] stride: ["{top_k * 576}", "576", "576", "1"] }} }}
+  op {{ out: "y" attention {{ q: "q" k: "k" v: "v" layout: paged block_table: "each" seq_lens: "lengths" scale: "rsqrt(192)" }} }}
+  compare {{ buffer: "out" reference: "y" absolute: 0.015 relative: 0.008 }}"""
+
+
 def scaled_mm_fp8(recorder: Recorder, m: int, n: int, k: int) -> tuple[str, str]:
     """One scale a row of A and a column of B, bf16 out."""
     a = recorder.tensor("a", "e4m3", [m, k], "normal { seed: 1 }")
@@ -75,7 +93,70 @@ def scaled_mm_fp8(recorder: Recorder, m: int, n: int, k: int) -> tuple[str, str]
     a_scale = recorder.tensor("a_scale", "f32", [m, 1], 'uniform { low: "0.5" high: "1.5" seed: 3 }')
     b_scale = recorder.tensor("b_scale", "f32", [1, n], 'uniform { low: "0.5" high: "1.5" seed: 4 }')
     recorder.call("_C::cutlass_scaled_mm", out, a, b.transposed(), a_scale, b_scale, None)
-    return "vLLM's CUTLASS scaled_mm: e4m3 by e4m3, scales by row and column in the epilogue.", """
+    return "vLLM's CUTLASS scaled_mm: e4m3 by e4m3, scales by row and column in the epilogue.", _SCALED_CHECK
+
+
+def scaled_mm_int8(recorder: Recorder, m: int, n: int, k: int) -> tuple[str, str]:
+    """As scaled_mm_fp8, of integers: their products are exact in 32 bits."""
+    integers = 'uniform {{ low: "-127" high: "127" seed: {} }}'
+    a = recorder.tensor("a", "i8", [m, k], integers.format(1))
+    b = recorder.tensor("b", "i8", [n, k], integers.format(2))
+    out = recorder.tensor("out", "bf16", [m, n], "zeros {}")
+    a_scale = recorder.tensor("a_scale", "f32", [m, 1], 'uniform { low: "0.005" high: "0.015" seed: 3 }')
+    b_scale = recorder.tensor("b_scale", "f32", [1, n], 'uniform { low: "0.005" high: "0.015" seed: 4 }')
+    recorder.call("_C::cutlass_scaled_mm", out, a, b.transposed(), a_scale, b_scale, None)
+    return "vLLM's CUTLASS scaled_mm of 8-bit integers: IGMMA, scales by row and column in the epilogue.", _SCALED_CHECK
+
+
+def scaled_mm_blockwise(recorder: Recorder, m: int, n: int, k: int) -> tuple[str, str]:
+    """Scales of A by 1 x 128, rows innermost, and of B by 128 x 128."""
+    a = recorder.tensor("a", "e4m3", [m, k], "normal { seed: 1 }")
+    b = recorder.tensor("b", "e4m3", [n, k], "normal { seed: 2 }")
+    out = recorder.tensor("out", "bf16", [m, n], "zeros {}")
+    a_scale = recorder.tensor("a_scale", "f32", [k // 128, m], 'uniform { low: "0.5" high: "2" seed: 3 }')
+    b_scale = recorder.tensor("b_scale", "f32", [n // 128, k // 128], 'uniform { low: "0.5" high: "2" seed: 4 }')
+    recorder.call("_C::cutlass_scaled_mm", out, a, b.transposed(), a_scale.transposed(), b_scale.transposed(), None)
+    return "vLLM's CUTLASS scaled_mm with scales by blocks, as DeepSeek-V3 has them.", f"""
+  op {{ out: "a_blocks" view {{ x: "a" shape: ["{m}", "{k // 128}", "128"] }} }}
+  op {{ out: "a_factors" view {{ x: "a_scale" shape: ["{m}", "{k // 128}", "1"] stride: ["1", "{m}", "1"] }} }}
+  op {{ out: "a_scaled" binary {{ a: "a_blocks" b: "a_factors" function: multiply }} }}
+  op {{ out: "a_real" view {{ x: "a_scaled" shape: ["{m}", "{k}"] }} }}
+  op {{ out: "b_blocks" view {{ x: "b" shape: ["{n // 128}", "128", "{k // 128}", "128"] }} }}
+  op {{ out: "b_factors" view {{ x: "b_scale" shape: ["{n // 128}", "1", "{k // 128}", "1"] }} }}
+  op {{ out: "b_scaled" binary {{ a: "b_blocks" b: "b_factors" function: multiply }} }}
+  op {{ out: "b_real" view {{ x: "b_scaled" shape: ["{n}", "{k}"] }} }}
+  op {{ out: "y" matmul {{ a: "a_real" b: "b_real" transpose_b: true }} }}
+  compare {{ buffer: "out" reference: "y" absolute: 0.004 relative: 0.008 }}"""
+
+
+def moe_mm(recorder: Recorder, rows: list[int], n: int, k: int) -> tuple[str, str]:
+    """Experts with `rows` rows each; the kernel edits its tensor maps for each of them."""
+    experts, m = len(rows), sum(rows)
+    starts = [sum(rows[:e]) for e in range(experts)]
+    a = recorder.tensor("a", "e4m3", [m, k], "normal { seed: 1 }")
+    b = recorder.tensor("b", "e4m3", [experts, n, k], "normal { seed: 2 }")
+    out = recorder.tensor("out", "bf16", [m, n], "zeros {}")
+    a_scale = recorder.tensor("a_scale", "f32", [m, 1], 'uniform { low: "0.5" high: "1.5" seed: 3 }')
+    b_scale = recorder.tensor("b_scale", "f32", [experts, n, 1], 'uniform { low: "0.5" high: "1.5" seed: 4 }')
+    offsets = recorder.tensor("offsets", "i64", [experts], _list(starts))
+    sizes = recorder.tensor("sizes", "i32", [experts, 3], _list([x for r in rows for x in (r, n, k)]))
+    strides_k = recorder.tensor("strides_k", "i64", [experts], f'constant {{ value: "{k}" }}')
+    strides_n = recorder.tensor("strides_n", "i64", [experts], f'constant {{ value: "{n}" }}')
+    recorder.tensor("expert", "i32", [m], _list([e for e, r in enumerate(rows) for _ in range(r)]))  # for the check
+    recorder.call("_C::cutlass_moe_mm", out, a, b.transposed(), a_scale, b_scale, offsets, sizes, strides_k, strides_k, strides_n, True, True)
+    return "vLLM's CUTLASS grouped GEMM of experts: e4m3, tensor maps edited on the device.", f"""
+  op {{ out: "product" grouped_matmul {{ x: "a" weight: "b" expert: "expert" transpose_b: true row_scale: "a_scale" }} }}
+  op {{ out: "columns" view {{ x: "b_scale" shape: ["{experts}", "{n}"] }} }}
+  op {{ out: "factors" gather {{ table: "columns" index: "expert" }} }}
+  op {{ out: "y" binary {{ a: "product" b: "factors" function: multiply }} }}
+  compare {{ buffer: "out" reference: "y" absolute: 0.002 relative: 0.008 }}"""
+
+
+def _list(values: list[int]) -> str:
+    return "list { value: [" + ", ".join(f'"{v}"' for v in values) + "] }"
+
+
+_SCALED_CHECK = """
   op { out: "product" matmul { a: "a" b: "b" transpose_b: true } }
   op { out: "by_row" binary { a: "product" b: "a_scale" function: multiply } }
   op { out: "y" binary { a: "by_row" b: "b_scale" function: multiply } }
@@ -134,9 +215,10 @@ def _int4_weights(recorder: Recorder, n: int, k: int, transposed: bool = True) -
     return packed, recorder.given("scales", "bf16", [k // _GROUP, n], scales.tobytes())
 
 
-_LIBRARIES = {"fa3_prefill": "vllm/vllm_flash_attn/_vllm_fa3_C.abi3.so", "fa3_decode": "vllm/vllm_flash_attn/_vllm_fa3_C.abi3.so",
-              "flashmla_decode": "vllm/_flashmla_C.abi3.so", "scaled_mm_fp8": "vllm/_C_stable_libtorch.abi3.so", "machete": "vllm/_C_stable_libtorch.abi3.so",
-              "marlin": "vllm/_C_stable_libtorch.abi3.so"}
+_FA3, _FLASHMLA, _C = "vllm/vllm_flash_attn/_vllm_fa3_C.abi3.so", "vllm/_flashmla_C.abi3.so", "vllm/_C_stable_libtorch.abi3.so"
+_KERNELS = {fa3_prefill: _FA3, fa3_decode: _FA3, flashmla_decode: _FLASHMLA, flashmla_sparse_prefill: _FLASHMLA, scaled_mm_fp8: _C, scaled_mm_int8: _C,
+            scaled_mm_blockwise: _C, moe_mm: _C, machete: _C, marlin: _C}
+_LIBRARIES = {kernel.__name__: library for kernel, library in _KERNELS.items()}
 
 
 def _library(framework, kernel: str):
@@ -144,4 +226,4 @@ def _library(framework, kernel: str):
 
 
 if __name__ == "__main__":
-    recording.main("vllm", _library, {k.__name__: k for k in (fa3_prefill, fa3_decode, flashmla_decode, scaled_mm_fp8, machete, marlin)})
+    recording.main("vllm", _library, {kernel.__name__: kernel for kernel in _KERNELS})
