@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
-from jax.experimental.pallas.ops.gpu import attention, decode_attention, hopper_matmul_mgpu, rms_norm
+from jax.experimental.pallas.ops.gpu import attention, attention_mgpu, decode_attention, hopper_matmul_mgpu, rms_norm
 
 _HOPPER_SM_COUNT = 132
 
@@ -36,6 +36,12 @@ def matmul(a, b, **config):
         return hopper_matmul_mgpu.matmul(a, b, None, tuning)
 
 
+def hopper_attention(q, k, v):
+    tuning = attention_mgpu.TuningConfig(block_q=64, block_kv=128, max_concurrent_steps=2)
+    with mock.patch.object(attention_mgpu, "cuda_versions", mock.MagicMock()):  # CUDA's version matters to causal attention alone
+        return attention_mgpu.attention(q * q.shape[-1] ** -0.5, k, v, tuning)  # the kernel itself does not scale
+
+
 @dataclass
 class Case:
     doc: str
@@ -44,10 +50,11 @@ class Case:
     shapes: dict[str, list[tuple[int, ...]]]  # of the arguments
     absolute: float
     relative: float = 0.008
+    type: np.dtype = ml_dtypes.bfloat16
 
     def make(self, shape):
         random = np.random.default_rng(1)
-        return self.function, [random.standard_normal(s).astype(ml_dtypes.bfloat16) for s in self.shapes[shape]]
+        return self.function, [random.standard_normal(s).astype(self.type) for s in self.shapes[shape]]
 
     def reference(self, shape):
         """(values in double precision, name of the type that the GPU computes) of the output."""
@@ -80,4 +87,8 @@ CASES = {
                                   lambda a, b: a @ b,
                                   {"Llama-3.1-8B-kv": [(256, 4096), (4096, 1024)],
                                    "Llama-3.1-70B-TP8-up": [(256, 8192), (8192, 3584)]}, 0.001, 0.004),
+    "hopper_attention": Case("Pallas (Mosaic GPU): JAX's attention for Hopper: TMA, wgmma, two computing warpgroups that take turns.",
+                             hopper_attention, lambda q, k, v: causal_attention(q, k, v, causal=False),
+                             {"Llama-3.1-70B-TP8": [(1, 256, 8, 128), (1, 512, 1, 128), (1, 512, 1, 128)],
+                              "Llama-3.1-8B": [(1, 128, 32, 128), (1, 256, 8, 128), (1, 256, 8, 128)]}, 0.004, 0.002, np.float16),  # its buffers are float16
 }
