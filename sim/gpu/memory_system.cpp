@@ -225,14 +225,14 @@ void MemorySystem::PatchTlbs(Gpc* gpc) {
 }
 
 inline void MemorySystem::Send(Gpc* gpc, MemoryRequest* request, Cycle translated) {
-  SliceRequest to_slice;
+  const memory::Location location = map_.Locate(map_.PhysicalLine(request->line_address));
+  SliceRequest& to_slice = gpc->to_group[location.group].emplace_back();
   to_slice.request = request;
-  to_slice.location = map_.Locate(map_.PhysicalLine(request->line_address));
+  to_slice.location = location;
   to_slice.place = geometry_.PlaceOf(to_slice.location.index, to_slice.location.home);
   to_slice.partition = static_cast<uint16_t>(crossbar_.PartitionOf(request->sm));
   to_slice.statistics = StatisticsOf(*request);
   to_slice.arrival = crossbar_.Request(request->sm, translated, request->payload_bytes);
-  gpc->to_group[to_slice.location.group].push_back(to_slice);
 }
 
 // Translates all requests, and sends those in front of the first that has to wait for a page.
@@ -270,10 +270,21 @@ void MemorySystem::ServeGroup(uint32_t number, Cycle begin) {
   for (const Gpc& gpc : gpcs_) {
     if (gpc.order.empty() || gpc.to_group[number].empty()) continue;
     const auto& list = gpc.to_group[number];
-    heads[active++] = {OrderKey(*list.front().request), list.data(), list.data() + list.size()};
+    heads[active++] = {0, list.data(), list.data() + list.size()};
   }
   if (active == 0) return;
   Group& group = groups_[number];
+  // Requests and sets lie all over memory: many loads are under way while one request is served.
+  const auto prefetch = [&group](const SliceRequest& request) {
+    __builtin_prefetch(request.request, 1);
+    group.slices.Prefetch(request);
+  };
+  constexpr ptrdiff_t kAhead = 6;
+  for (size_t i = 0; i < active; ++i)
+    for (const SliceRequest* each = heads[i].next; each < std::min(heads[i].next + kAhead, heads[i].end);
+         ++each)
+      prefetch(*each);
+  for (size_t i = 0; i < active; ++i) heads[i].key = OrderKey(*heads[i].next->request);
   group.slices.AdvanceTo(begin);
   while (active > 0) {
     Head* first = &heads[0];
@@ -285,10 +296,7 @@ void MemorySystem::ServeGroup(uint32_t number, Cycle begin) {
       *first = heads[--active];
     } else {
       first->key = OrderKey(*first->next->request);
-      if (first->next + 1 != first->end) {
-        __builtin_prefetch(first->next[1].request);
-        group.slices.Prefetch(first->next[1]);
-      }
+      if (first->end - first->next >= kAhead) prefetch(first->next[kAhead - 1]);
     }
   }
 }

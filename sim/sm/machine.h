@@ -303,6 +303,7 @@ struct Sm::Machine {
   void FreeGlobalPorts(Cycle at);
   void TakeAnswers();
   void RefreshTouched();
+  void PrefetchAnswers() const;
   void TakeReplies(Cycle begin);
 
   // ---- stages/control.cpp

@@ -214,6 +214,9 @@ void Sm::Machine::Prefetch() const {
     for (const char* line = static_cast<const char*>(begin); line < end; line += 64)
       __builtin_prefetch(line, 1, 2);
   };
+  const memory::Outbox& outbox = port.outbox();
+  load(outbox.data(), outbox.data() + outbox.size());
+  fetch.Prefetch();
   load(&next_issue, this + 1);
   load(sub_cores.data(), sub_cores.data() + sub_cores.size());
   for (const Warp& warp : warps)

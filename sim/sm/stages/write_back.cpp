@@ -284,6 +284,22 @@ void Sm::Machine::RefreshTouched() {
   }
 }
 
+// What an answer changes is found by a chain of indices: each link is loaded for many answers at once.
+void Sm::Machine::PrefetchAnswers() const {
+  constexpr size_t kMost = 64;
+  const size_t count = std::min(answers.size(), kMost);
+  const auto for_each_miss = [&](auto visit) {
+    for (size_t i = 0; i < count; ++i)
+      if (RequestPort::KindOf(answers[i].tag) == RequestPort::kL1Miss)
+        visit(RequestPort::IndexOf(answers[i].tag));
+  };
+  for_each_miss([&](uint32_t miss) { l1.PrefetchMiss(miss); });
+  for_each_miss([&](uint32_t miss) {
+    const uint32_t transaction = l1.PrefetchLine(miss);
+    if (transaction < transactions.size()) __builtin_prefetch(&transactions[transaction], 1);
+  });
+}
+
 // Replies become answers that wait for their cycle; their order does not depend on the window that they were asked
 // in. An acknowledgement changes nothing before it comes but what a fence waits for, so it is known at once.
 void Sm::Machine::TakeReplies(Cycle begin) {
@@ -311,10 +327,12 @@ void Sm::Machine::TakeReplies(Cycle begin) {
   }
   outbox.resize(kept);
   std::sort(new_answers.begin(), new_answers.end());
-  old_answers.assign(answers.begin() + static_cast<ptrdiff_t>(next_answer), answers.end());
-  answers.resize(old_answers.size() + new_answers.size());
-  std::merge(old_answers.begin(), old_answers.end(), new_answers.begin(), new_answers.end(), answers.begin());
+  std::swap(answers, old_answers);
+  answers.resize(old_answers.size() - next_answer + new_answers.size());
+  std::merge(old_answers.begin() + static_cast<ptrdiff_t>(next_answer), old_answers.end(),
+             new_answers.begin(), new_answers.end(), answers.begin());
   next_answer = 0;
+  PrefetchAnswers();
   if (async) TakeAcknowledgements();
   FindNextEvent();
   RefreshTouched();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace heddle::sm {
 
@@ -95,7 +96,10 @@ uint32_t L1Cache::Allocate(uint64_t line_address) {
   return victim;
 }
 
-void L1Cache::AddWaiter(uint32_t miss, uint32_t waiter) {
+void L1Cache::AddWaiter(uint32_t id, uint32_t waiter) {
+  Miss& miss = misses_[id];
+  const uint32_t before = std::exchange(miss.waiter, waiter);
+  if (before == kNone) return;
   uint32_t node = free_waiter_;
   if (node == kNone) {
     node = static_cast<uint32_t>(waiters_.size());
@@ -103,8 +107,8 @@ void L1Cache::AddWaiter(uint32_t miss, uint32_t waiter) {
   } else {
     free_waiter_ = waiters_[node].next;
   }
-  waiters_[node] = {waiter, misses_[miss].waiters};
-  misses_[miss].waiters = node;
+  waiters_[node] = {before, miss.waiters};
+  miss.waiters = node;
 }
 
 uint32_t L1Cache::Request(uint64_t line_address, uint8_t sectors, const Lookup& found, uint32_t waiter,

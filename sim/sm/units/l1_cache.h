@@ -42,6 +42,16 @@ class L1Cache {
   template <typename Callback>
   void Answer(uint32_t miss, Callback answer);
 
+  // Loads what Answer will look at, in two steps; the second returns a waiter, if there is one.
+  void PrefetchMiss(uint32_t miss) const { __builtin_prefetch(&misses_[miss], 1); }
+  uint32_t PrefetchLine(uint32_t miss) const {
+    if (const uint32_t line = misses_[miss].line; line != kNone) {
+      __builtin_prefetch(&lines_[line], 1);
+      __builtin_prefetch(&ranks_[line], 1);
+    }
+    return misses_[miss].waiter;
+  }
+
   // A store under write-through-with-allocation (local memory): the sectors are here afterwards.
   void Write(uint64_t line_address, uint8_t sectors);
 
@@ -59,7 +69,8 @@ class L1Cache {
   struct Miss {
     uint32_t line = kNone;
     uint32_t next_of_line = kNone;
-    uint32_t waiters = kNone;
+    uint32_t waiter = kNone;   // the last that came; mostly the only one
+    uint32_t waiters = kNone;  // those before it, the last first
     uint8_t sectors = 0;
   };
   struct Waiter {
@@ -108,6 +119,7 @@ void L1Cache::Answer(uint32_t id, Callback answer) {
     while (*link != id) link = &misses_[*link].next_of_line;
     *link = miss.next_of_line;
   }
+  if (miss.waiter != kNone) answer(miss.waiter);
   for (uint32_t waiter = miss.waiters; waiter != kNone;) {
     const uint32_t next = waiters_[waiter].next;
     answer(waiters_[waiter].id);

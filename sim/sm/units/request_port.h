@@ -44,6 +44,7 @@ class RequestPort {
   void CountFor(uint32_t launch) { launch_ = static_cast<uint16_t>(launch); }
 
   memory::Outbox& outbox() { return outbox_; }
+  const memory::Outbox& outbox() const { return outbox_; }
 
  private:
   uint16_t sm_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -30,6 +31,11 @@ class TagArray {
   // 0-based within a set. A line that is found becomes the most recently used.
   Cycle* Find(uint64_t line) {
     const size_t set = SetOf(line);
+    uint16_t& found = found_[line % kHints];
+    if (entries_[set + found].tag == line + 1) [[likely]] {
+      used_[set + found] = Tick();
+      return &entries_[set + found].arrival;
+    }
     // Without a way out in the middle, this compares several tags at a time.
     const auto short_tag = static_cast<uint32_t>(line + 1);
     const uint32_t* short_tags = short_tags_.data() + set;
@@ -40,6 +46,7 @@ class TagArray {
       for (way = 0; way < ways_ && entries_[set + way].tag != line + 1;) ++way;
       if (way == ways_) return nullptr;
     }
+    found = static_cast<uint16_t>(way);
     used_[set + way] = Tick();
     return &entries_[set + way].arrival;
   }
@@ -71,6 +78,7 @@ class TagArray {
     uint64_t tag = 0;  // line + 1; 0: empty
     Cycle arrival = 0;
   };
+  static constexpr uint64_t kHints = 64;
   static constexpr size_t kNone = ~size_t{0};
 
   size_t SetOf(uint64_t line) const {
@@ -109,6 +117,8 @@ class TagArray {
     clock_ = static_cast<uint32_t>(sorted.size());
   }
 
+  alignas(64)
+      std::array<uint16_t, kHints> found_{};  // by the line's lowest bits: the way where it was found last
   uint32_t ways_;
   uint32_t sets_;
   uint32_t clock_;
