@@ -52,6 +52,21 @@ struct LaunchRecord {
   uint64_t duration_ps = 0;
 };
 
+// A measurement on real hardware. Metrics that are named like a counter of the launch stand in v_error beside it.
+struct HardwareRecord {
+  struct Metric {
+    std::string name;
+    std::string unit;
+    double value = 0;
+  };
+  std::string gpu;
+  std::string kernel_name;
+  std::string source;
+  std::string protocol;
+  std::string launch_key;  // that it is compared with; empty: none
+  std::vector<Metric> metrics;
+};
+
 // SHA-256 over everything that decides a launch's result.
 std::string LaunchKey(const LaunchRecord& record, const std::string& config_digest);
 
@@ -65,6 +80,8 @@ class Writer {
   Status AddLaunch(const LaunchRecord& record, const ConfigRecord& config, const isa::KernelCode& code,
                    const isa::LaunchShape& shape, const stats::LaunchStats& stats,
                    const std::vector<isa::StreamIssue>& issues);
+  // Replaces what an earlier run wrote of the same gpu, kernel and source.
+  Status AddHardware(const HardwareRecord& record);
   // Marks the run as finished, puts the file in its place.
   Status Finish();
   // After an error: keeps the partial file when launches are in it, for the next run; removes it otherwise.

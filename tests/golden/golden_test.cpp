@@ -35,9 +35,10 @@ void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
 std::vector<Golden> Goldens() {
   std::vector<Golden> goldens = {{"help", "--help"}, {"usage", ""}, {"unknown_command", "rnu"}};
   for (const char* command :
-       {"run",     "trace",     "trace build", "trace info", "trace dump", "trace verify", "trace extract",
-        "arch",    "arch list", "arch show",   "arch check", "arch diff",  "arch params",  "db",
-        "db show", "db sql",    "db dump",     "db merge",   "db schema",  "sass",         "completion"}) {
+       {"run",          "validate",      "trace", "trace build", "trace info", "trace dump",
+        "trace verify", "trace extract", "arch",  "arch list",   "arch show",  "arch check",
+        "arch diff",    "arch params",   "db",    "db show",     "db sql",     "db dump",
+        "db merge",     "db schema",     "sass",  "completion"}) {
     std::string name = std::string("help_") + command;
     for (char& c : name)
       if (c == ' ') c = '_';
@@ -56,6 +57,7 @@ std::vector<Golden> Goldens() {
       {"error_description", "arch check wrong.textproto"},
       {"error_trace", "trace info wrong.textproto"},
       {"error_sql", "db sql results.db 'SELECT slots FROM v_stal'"},
+      {"error_suite", "validate --suite wrong.textproto"},
       {"error_database", "db show wrong.textproto"},
   };
   goldens.insert(goldens.end(), others.begin(), others.end());

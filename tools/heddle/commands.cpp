@@ -7,6 +7,7 @@ const std::vector<Command>& Commands() {
       TraceCommand(),
       SassCommand(),
       RunCommand(),
+      ValidateCommand(),
       DbCommand(),
       ArchCommand(),
       CompletionCommand(),

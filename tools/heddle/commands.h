@@ -11,5 +11,6 @@ Command SassCommand();
 Command TraceCommand();
 Command DbCommand();
 Command RunCommand();
+Command ValidateCommand();
 
 }  // namespace heddle::tools

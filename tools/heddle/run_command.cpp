@@ -14,11 +14,15 @@
 #include "tools/heddle/commands.h"
 #include "tools/heddle/launch_table.h"
 #include "tools/heddle/progress.h"
-#include "tools/heddle/run_records.h"
 #include "tools/heddle/run_settings.h"
+#include "tools/replay/machine_record.h"
+#include "tools/replay/sustained_clock.h"
 
 namespace heddle::tools {
 namespace {
+
+using replay::MachineRecord;
+using replay::RecordMachine;
 
 // Set by SIGINT and SIGTERM: the launch at hand is finished and committed, then heddle exits with kInterrupted.
 std::atomic<bool> g_stop{false};
@@ -182,7 +186,7 @@ class TraceRun {
     for (isa::StreamIssue& note : replay_->notes(i)) issues.push_back(std::move(note));
     results::LaunchRecord record = Record(i);
     record.execution = replay_->execution(i);
-    record.duration_ps = machine_.Picoseconds(stats.end_cycle - stats.start_cycle);
+    record.duration_ps = replay::SustainedPicoseconds(machine_.gpu, program.code(), stats);
     return writer_->AddLaunch(record, machine_.record, program.code(), program.shape(), stats, issues);
   }
 
@@ -214,6 +218,19 @@ Status Simulate(const RunSettings& settings, const std::vector<MachineRecord>& m
     }
   }
   return Ok();
+}
+
+// An SQL condition on v_launch: launches of the traces with these digests on these machines.
+std::string LaunchesOf(const std::vector<MachineRecord>& machines,
+                       const std::vector<std::string>& trace_digests) {
+  std::vector<std::string> configs;
+  for (const MachineRecord& machine : machines) configs.push_back(fmt::format("'{}'", machine.record.digest));
+  std::vector<std::string> digests;
+  for (const std::string& digest : trace_digests) digests.push_back(fmt::format("'{}'", digest));
+  return fmt::format(
+      "launch_id IN (SELECT launch_id FROM launch JOIN config USING (config_id) "
+      "WHERE digest IN ({}) AND trace_digest IN ({}))",
+      fmt::join(configs, ", "), fmt::join(digests, ", "));
 }
 
 Status RunAll(const RunSettings& settings) {

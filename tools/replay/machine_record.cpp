@@ -1,13 +1,11 @@
-#include "tools/heddle/run_records.h"
-
-#include <fmt/format.h>
+#include "tools/replay/machine_record.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "sim/config/load.h"
 
-namespace heddle::tools {
+namespace heddle::replay {
 namespace {
 
 constexpr double kOpsPerMultiplyAdd = 2;
@@ -32,10 +30,6 @@ uint64_t Rounded(double value) { return static_cast<uint64_t>(std::llround(value
 
 }  // namespace
 
-uint64_t MachineRecord::Picoseconds(Cycle cycles) const {
-  return Rounded(static_cast<double>(cycles) * 1e6 / gpu.clocks.sm_mhz);
-}
-
 MachineRecord RecordMachine(config::Gpu gpu) {
   MachineRecord machine;
   machine.record.digest = config::Digest(gpu);
@@ -51,16 +45,4 @@ MachineRecord RecordMachine(config::Gpu gpu) {
   return machine;
 }
 
-std::string LaunchesOf(const std::vector<MachineRecord>& machines,
-                       const std::vector<std::string>& trace_digests) {
-  std::vector<std::string> configs;
-  for (const MachineRecord& machine : machines) configs.push_back(fmt::format("'{}'", machine.record.digest));
-  std::vector<std::string> digests;
-  for (const std::string& digest : trace_digests) digests.push_back(fmt::format("'{}'", digest));
-  return fmt::format(
-      "launch_id IN (SELECT launch_id FROM launch JOIN config USING (config_id) "
-      "WHERE digest IN ({}) AND trace_digest IN ({}))",
-      fmt::join(configs, ", "), fmt::join(digests, ", "));
-}
-
-}  // namespace heddle::tools
+}  // namespace heddle::replay

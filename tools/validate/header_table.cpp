@@ -1,0 +1,72 @@
+#include "tools/validate/header_table.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "sim/config/load.h"
+
+namespace heddle::validate {
+namespace {
+
+constexpr std::string_view kBegin = "# Measured errors, written by `heddle validate --write-header`";
+constexpr std::string_view kEnd = "# End of measured errors";
+
+size_t EndOfLine(const std::string& text, size_t at) {
+  const size_t end = text.find('\n', at);
+  return end == std::string::npos ? text.size() : end + 1;
+}
+
+std::string TableLine(const Group& group) {
+  const Summary& summary = group.summary;
+  return fmt::format("#   {:<20} {:<20} {:>5} {:>8.1f} {:>8.1f} {:>8.1f}\n", group.category, group.gpu,
+                     summary.count, summary.median_abs_error_percent, summary.p90_abs_error_percent,
+                     summary.mape_percent);
+}
+
+}  // namespace
+
+std::string WithTable(const std::string& text, const std::string& table) {
+  const size_t begin = text.find(kBegin), end = text.find(kEnd);
+  if (begin != std::string::npos && end != std::string::npos && begin < end)
+    return text.substr(0, begin) + table + text.substr(EndOfLine(text, end));
+  size_t at = 0;
+  while (at < text.size() && text[at] == '#') at = EndOfLine(text, at);
+  return text.substr(0, at) + (at == 0 ? "" : "#\n") + table + text.substr(at);
+}
+
+std::string HeaderTable(const Report& report, const Recipes& recipes, const std::string& arch) {
+  std::string lines;
+  for (const Group& group : report.categories) {
+    const auto machine = recipes.machines.find(group.gpu);
+    if (group.summary.count != 0 && machine != recipes.machines.end() && machine->second == arch)
+      lines += TableLine(group);
+  }
+  std::string table = fmt::format("{}\n", kBegin);
+  table += lines.empty() ? "#   no rows here: held out\n"
+                         : fmt::format("#   {:<20} {:<20} {:>5} {:>8} {:>8} {:>8}  |error| in percent\n{}",
+                                       "category", "gpu", "rows", "median", "p90", "mean", lines);
+  return table + fmt::format("{}\n", kEnd);
+}
+
+Status WriteHeaders(const Report& report, const Recipes& recipes) {
+  std::set<std::string> machines;
+  for (const auto& [gpu, machine] : recipes.machines) machines.insert(machine);
+  for (const config::ArchFile& arch : config::ListArchs()) {
+    if (!machines.contains(arch.name)) continue;
+    std::ifstream file(arch.path);
+    std::ostringstream text;
+    text << file.rdbuf();
+    const std::string changed = WithTable(text.str(), HeaderTable(report, recipes, arch.name));
+    if (changed == text.str()) continue;
+    std::ofstream out(arch.path);
+    out << changed;
+    out.close();
+    if (!out) return Error{ExitCode::kConfiguration, arch.path.string(), "cannot be written", ""};
+  }
+  return Ok();
+}
+
+}  // namespace heddle::validate

@@ -1,0 +1,28 @@
+// Errors of many rows in a few numbers.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace heddle::validate {
+
+struct Pair {
+  double measured = 0;
+  double simulated = 0;
+
+  double ErrorPercent() const { return 100 * (simulated / measured - 1); }
+};
+
+struct Summary {
+  size_t count = 0;
+  double median_abs_error_percent = 0;
+  double p90_abs_error_percent = 0;  // by linear interpolation between ranks, as numpy.percentile
+  double mape_percent = 0;
+  double mean_error_percent = 0;  // with its sign
+  double correlation = 0;  // Pearson's, of the logarithms; 0 below three pairs or where one side is constant
+};
+
+// Of no pairs: all zero.
+Summary Summarise(const std::vector<Pair>& pairs);
+
+}  // namespace heddle::validate
