@@ -57,6 +57,14 @@ std::vector<Golden> Goldens() {
       {"error_description", "arch check wrong.textproto"},
       {"error_trace", "trace info wrong.textproto"},
       {"error_sql", "db sql results.db 'SELECT slots FROM v_stal'"},
+      {"validate_skipped",
+       "validate --suite $SOURCE/tests/validation/data/suite_quick.csv -c membound_counters --where 'n < 2' -q"},
+      {"validate_json",
+       "validate --suite $SOURCE/tests/validation/data/suite_quick.csv -c membound_counters --where 'n < 2' -q "
+       "--json"},
+      {"validate_gate",
+       "validate --suite $SOURCE/tests/validation/data/suite_quick.csv -c membound_counters --where 'n < 2' -q "
+       "--max-error 5"},
       {"error_suite", "validate --suite wrong.textproto"},
       {"error_database", "db show wrong.textproto"},
   };

@@ -152,6 +152,8 @@ class Planner {
     if (!cache.ok()) planned->skipped = cache.error().ToString();
     if (!cache.ok()) return Ok();
     simulation.cache = *cache;
+    // What does not fit is not found again: a flush leaves the same caches as the replay before.
+    if (recipe.cache == Cache::kReuse && *cache == gpu::CachePolicy::kFlush) simulation.replays = 1;
 
     Candidate candidate;
     candidate.trace_file = choice.file;

@@ -20,7 +20,7 @@
 //       "defines": {"tile": "64"}      // beside the recipe's
 //     }],
 //     "defines": {"n": "rows * cols"},
-//     "cache": "cold",                 // warm, flush, or reuse: warm where "reused_bytes" fits L2, flush where it does not
+//     "cache": "cold",                 // warm, flush, or reuse: warm where "reused_bytes" fits L2, else flush and one replay
 //     "reused_bytes": "...",
 //     "replays": 1,                    // of the launches; the last one counts
 //     "harness": "nsight_compute",     // of harnesses.json: what the way of measuring adds
