@@ -201,7 +201,11 @@ void LowerBra(Lowering& w) {
   const bool any = w.Take(Mod::kANY);
   const int divergence = w.TakeOneOf({Mod::kDIV, Mod::kCONV});
   if (divergence >= 0) {
-    w.IntegerSource(0);
+    if (w.NextIs(OperandKind::kTarget)) {  // sm_75 has no operand for the mask: all lanes
+      w.out.source[0] = {w.pool.Immediate(kAllLanes), RowBase::kPool};
+    } else {
+      w.IntegerSource(0);
+    }
     w.out.flags = divergence == 1 ? 1 : 0;
     w.out.run = &RunBranchDivergent;
   } else {
@@ -332,6 +336,7 @@ void LowerYield(Lowering& w) {
 
 void LowerNanosleep(Lowering& w) {
   w.Take(Mod::kSYNCS);
+  w.Take(Mod::kWARP);  // how sm_75 writes it
   w.TakeSourcePredicate(0);
   w.Source(0);
   w.out.run = &RunSleep;

@@ -119,6 +119,21 @@ void RunAddToFloat(Context& c, const Lowered& l) {
   });
 }
 
+// HADD2 a.F32, b: the float is cut to a half (cvt.rz.f16.f32 of sm_75 is this with -0) that both halves take.
+void RunAddOfFloat(Context& c, const Lowered& l) {
+  const Row& a = c.Source(l, 0);
+  const Input b(c, l, 1);
+  MapLanes(c.Destination(l), c.lanes, [&](uint32_t i) {
+    const float cut = F16::Widen(NarrowToHalf(AsFloat(a.lane[i]), Rounding::kZero));
+    uint32_t sums = 0;
+    for (uint32_t half = 0; half < 2; ++half) {
+      const uint32_t bits = F16::Compute<Operation::kAdd>(cut, F16::Widen(b(i, half)), 0.0f);
+      sums |= bits << 16 * half;
+    }
+    return sums;
+  });
+}
+
 void RunConstant(Context& c, const Lowered& l) {
   const uint32_t* source = c.Source(l, 2).lane;
   MapLanes(c.Destination(l), c.lanes, [=](uint32_t i) { return source[i]; });
@@ -219,7 +234,13 @@ void Lower(Lowering& w) {
 
 }  // namespace
 
-void LowerHadd2(Lowering& w) { Lower<Operation::kAdd>(w); }
+void LowerHadd2(Lowering& w) {
+  if (!w.instruction.operands[1].Has(isa::kAsF32)) return Lower<Operation::kAdd>(w);
+  w.Destination(0);
+  w.FloatOfHalvesSource(0);
+  HalfSource(w, 1);
+  w.out.run = &RunAddOfFloat;
+}
 void LowerHmul2(Lowering& w) { Lower<Operation::kMultiply>(w); }
 
 void LowerHfma2(Lowering& w) {

@@ -407,21 +407,33 @@ class Runner {
   RunSummary summary_;
 };
 
+// CUDA C++ Programming Guide, technical specifications by compute capability. What the driver reserves of shared memory
+// for each CTA is counted in a kernel's static size from sm_90 on.
+struct SmLimits {
+  uint32_t warps, ctas, shared_bytes, reserved_bytes_per_cta;
+};
+
+SmLimits LimitsOf(uint32_t sm_version) {
+  if (sm_version < 80) return {32, 16, 64u << 10, 0};
+  if (sm_version == 86) return {48, 16, 100u << 10, 1024};
+  if (sm_version == 89) return {48, 24, 100u << 10, 1024};
+  if (sm_version < 90) return {64, 32, 164u << 10, 1024};
+  if (sm_version >= 120) return {48, 32, 100u << 10, 0};
+  return {64, 32, 228u << 10, 0};
+}
+
 }  // namespace
 
 uint32_t ResidentCtasPerSm(const isa::LaunchShape& shape, uint32_t sm_version) {
-  constexpr uint32_t kRegistersPerSm = 65536, kMaxCtas = 32;
-  const bool small = sm_version == 86 || sm_version == 89 || sm_version >= 120;  // GA10x, AD10x, GB20x
-  const uint32_t max_warps = small ? 48 : 64;
-  const uint32_t shared = sm_version >= 90 && !small ? 228u << 10 : small ? 100u << 10 : 164u << 10;
+  constexpr uint32_t kRegistersPerSm = 65536;
+  const SmLimits limits = LimitsOf(sm_version);
   const uint32_t warps = shape.WarpsPerCta();
   const uint32_t registers_per_warp =
       CeilDiv(std::max(shape.registers_per_thread, 1u) * kWarpLanes, 256u) * 256;
-  uint32_t ctas = std::min(kMaxCtas, max_warps / warps);
+  uint32_t ctas = std::min(limits.ctas, limits.warps / warps);
   ctas = std::min(ctas, kRegistersPerSm / (registers_per_warp * warps));
-  const uint32_t reserved =
-      sm_version < 90 ? 1024 : 0;  // of each CTA, by the driver; later counted in its static size
-  ctas = std::min(ctas, shared / std::max(shape.shared_bytes_per_cta + reserved, 1u));
+  ctas = std::min(
+      ctas, limits.shared_bytes / std::max(shape.shared_bytes_per_cta + limits.reserved_bytes_per_cta, 1u));
   return std::max(ctas, 1u);
 }
 

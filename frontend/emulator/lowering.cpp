@@ -177,6 +177,12 @@ HalfSelection Lowering::HalfSource(size_t slot) {
   return {};
 }
 
+void Lowering::FloatOfHalvesSource(size_t slot) {
+  const isa::Operand& operand = Next();
+  if ((operand.flags & ~kIgnoredFlags) != isa::kAsF32) Fail("a modified source");
+  PlaceSource(slot, operand, 1);
+}
+
 void Lowering::SourcePredicate(size_t slot) {
   const isa::Operand& operand = Next();
   if (!IsPredicate(operand.kind) || (operand.flags & ~isa::kInvert) != 0 || operand.reg > isa::kTruePredicate)

@@ -57,6 +57,7 @@ class Lowering {
   void DoubleSource(size_t slot);
   // Two halves in a word. Accepts - and | |, which work on both.
   HalfSelection HalfSource(size_t slot);
+  void FloatOfHalvesSource(size_t slot);  // R.F32 where others take halves: a float, both halves come from it
   // P or UP, with optional !.
   void SourcePredicate(size_t slot);
   bool TakeSourcePredicate(size_t slot);

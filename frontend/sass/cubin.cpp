@@ -84,8 +84,8 @@ Status CubinReader::ReadTarget() {
   if (elf_.abi != 7 && elf_.abi != 8)
     return elf_.ErrorAt(8, fmt::format("cubin of ABI {}: heddle reads 7 and 8", elf_.abi));
   cubin_.sm_version = elf_.abi == 7 ? elf_.flags & 0xff : (elf_.flags >> 8) & 0xff;
-  if (cubin_.sm_version < 70)
-    return elf_.ErrorAt(48, fmt::format("code for sm_{}: heddle reads sm_80 and later", cubin_.sm_version));
+  if (cubin_.sm_version < 75)
+    return elf_.ErrorAt(48, fmt::format("code for sm_{}: heddle reads sm_75 and later", cubin_.sm_version));
   cubin_.accelerated = (elf_.flags & (elf_.abi == 7 ? 0x800 : 0x8)) != 0;
   // ptxas leaves the flag out for sm_90a, but it notes its own options.
   if (const ElfSection* note = elf_.Find(".note.nv.tkinfo")) {

@@ -102,7 +102,7 @@ struct CubinKernel {
 
 struct Cubin {
   std::string place;         // where it came from, for messages
-  uint32_t sm_version = 0;   // 80, 86, 89, 90, 100, 103, 120
+  uint32_t sm_version = 0;   // 75, 80, 86, 89, 90, 100, 103, 120
   bool accelerated = false;  // sm_90a, sm_100a, ...: architecture-specific code
   uint32_t abi = 0;          // 7 or 8
   std::vector<CubinKernel> kernels;

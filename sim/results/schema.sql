@@ -150,10 +150,12 @@ CREATE TABLE hardware_metric (
 CREATE VIEW v_stat AS
 SELECT launch_id, name, unit, value FROM stat JOIN stat_def USING (stat_id);
 
--- Cycles, time and instructions per cycle.
+-- Cycles, time and instructions per cycle. sm_mhz is the clock that the time is stated at: the board's sustained clock at
+-- the launch's activity (board.sustained_clocks), config.sm_clock_hz where it is switched off or nothing lowers it.
 CREATE VIEW v_ipc AS
 SELECT l.launch_id, c.name AS config, k.name AS kernel, l.end_cycle - l.start_cycle AS cycles,
-       l.duration_ps / 1e6 AS duration_us, i.value AS warp_instructions,
+       l.duration_ps / 1e6 AS duration_us, (l.end_cycle - l.start_cycle) * 1e6 / NULLIF(l.duration_ps, 0) AS sm_mhz,
+       i.value AS warp_instructions,
        CAST(i.value AS REAL) / MAX(l.end_cycle - l.start_cycle, 1) AS ipc_gpu,
        CAST(i.value AS REAL) / MAX(l.end_cycle - l.start_cycle, 1) / c.sm_count AS ipc_sm
 FROM launch l JOIN config c USING (config_id) JOIN kernel k USING (kernel_id)

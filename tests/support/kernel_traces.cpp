@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "frontend/sass/disassembler.h"
 #include "frontend/trace/build.h"
@@ -58,6 +60,18 @@ bool CompileTriton(const std::string& description, const std::string& target) {
   });
 }
 
+// Kernels of cuda/ that do without asynchronous copies and bf16 products, compiled for Turing as well.
+constexpr std::string_view kTuring[] = {"embedding",    "fp8_quant", "fused_add_rms_norm", "gemm_f16_turing",
+                                        "grid_barrier", "histogram", "layer_norm",         "moe_permute",
+                                        "rms_norm",     "rope",      "silu_and_mul",       "softmax",
+                                        "topk_gating"};
+// The same SASS but for details as for sm_80: one kernel with products, and one that converts in hardware from sm_89 on.
+constexpr std::string_view kConsumer[] = {"gemm", "fp8_quant"};
+
+bool IsOneOf(std::string_view name, std::span<const std::string_view> names) {
+  return name.starts_with("cuda/") && std::find(names.begin(), names.end(), name.substr(5)) != names.end();
+}
+
 }  // namespace
 
 std::vector<KernelCase> AllKernelCases() {
@@ -73,7 +87,9 @@ std::vector<KernelCase> AllKernelCases() {
       cases.push_back({name, target});
       continue;
     }
+    if (IsOneOf(name, kTuring)) cases.push_back({name, "sm_75"});
     cases.push_back({name, "sm_80"});
+    if (IsOneOf(name, kConsumer)) cases.insert(cases.end(), {{name, "sm_86"}, {name, "sm_89"}});
     cases.push_back({name, "sm_90"});
   }
   std::sort(cases.begin(), cases.end(), [](const KernelCase& a, const KernelCase& b) {

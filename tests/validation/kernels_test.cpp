@@ -59,13 +59,20 @@ Executed Execute(const trace::Trace& trace, const config::Gpu& gpu, replay::Mode
   return out;
 }
 
+const char* BoardOf(const std::string& target) {
+  if (target == "sm_75") return "t4";
+  if (target == "sm_80") return "a100_sxm4_80gb";
+  if (target == "sm_86") return "a40";
+  return target == "sm_89" ? "l40s" : "h100_sxm5";
+}
+
 class Kernel : public testing::TestWithParam<test::KernelCase> {};
 
 TEST_P(Kernel, ComputesTheReferenceAndSkeletonModeGivesItsStream) {
   if (const auto missing = test::MissingTool(GetParam())) GTEST_SKIP() << *missing;
   const auto trace = test::BuildKernel(GetParam());
   ASSERT_TRUE(trace.has_value());
-  const auto gpu = config::LoadGpu(GetParam().target == "sm_80" ? "a100_sxm4_80gb" : "h100_sxm5");
+  const auto gpu = config::LoadGpu(BoardOf(GetParam().target));
   ASSERT_TRUE(gpu.ok()) << gpu.error().ToString();
 
   const Executed full = Execute(*trace, *gpu, replay::Mode::kFull);

@@ -66,9 +66,21 @@ const std::map<std::string, std::vector<Case>>& Families() {
        {
 #include "tests/property/opcode_suite/cases_half.inc"
        }},
+      {"float_ampere",
+       {
+#include "tests/property/opcode_suite/cases_float_ampere.inc"
+       }},
+      {"half_ampere",
+       {
+#include "tests/property/opcode_suite/cases_half_ampere.inc"
+       }},
       {"warp",
        {
 #include "tests/property/opcode_suite/cases_warp.inc"
+       }},
+      {"warp_ampere",
+       {
+#include "tests/property/opcode_suite/cases_warp_ampere.inc"
        }},
       {"fp8",
        {
@@ -187,13 +199,16 @@ class OpcodeSuite : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(OpcodeSuite, EqualsTheHostBitByBit) {
-  for (const auto& [family, cases] : Families())
-    if (family != "fp8" || std::string(GetParam()) != "sm_80") Check(family, cases);
+  const int version = std::stoi(std::string(GetParam()).substr(3));
+  for (const auto& [family, cases] : Families()) {
+    const int first = family == "fp8" ? 89 : family.ends_with("ampere") ? 80 : 75;
+    if (version >= first) Check(family, cases);
+  }
   RecordProperty("compared", static_cast<int>(compared_));
   EXPECT_GE(compared_, 10000u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Architectures, OpcodeSuite, testing::Values("sm_80", "sm_90"),
+INSTANTIATE_TEST_SUITE_P(Architectures, OpcodeSuite, testing::Values("sm_75", "sm_80", "sm_86", "sm_89", "sm_90"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

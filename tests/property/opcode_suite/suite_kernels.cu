@@ -268,6 +268,20 @@ HEDDLE_KERNEL_BEGIN(suite_warp)
 #include "cases_warp.inc"
 HEDDLE_KERNEL_END()
 
+#if __CUDA_ARCH__ >= 800
+HEDDLE_KERNEL_BEGIN(suite_float_ampere)
+#include "cases_float_ampere.inc"
+HEDDLE_KERNEL_END()
+
+HEDDLE_KERNEL_BEGIN(suite_half_ampere)
+#include "cases_half_ampere.inc"
+HEDDLE_KERNEL_END()
+
+HEDDLE_KERNEL_BEGIN(suite_warp_ampere)
+#include "cases_warp_ampere.inc"
+HEDDLE_KERNEL_END()
+#endif
+
 #if __CUDA_ARCH__ >= 890
 HEDDLE_KERNEL_BEGIN(suite_fp8)
 #include "cases_fp8.inc"
