@@ -7,7 +7,7 @@ import sys
 import venv
 from pathlib import Path
 
-from . import catalogue, packages, recording
+from . import catalogue, packages
 
 
 def make(framework: catalogue.Framework, kernel: catalogue.Kernel, target: str, offline: bool) -> None:
@@ -19,7 +19,7 @@ def make(framework: catalogue.Framework, kernel: catalogue.Kernel, target: str, 
                    *(kernel.cubins or [kernel.name]), "--target", target, "--out", str(out)]
         environment = os.environ | {"PYTHONPATH": str(catalogue.ROOT / "kernels")} | ({"HEDDLE_OFFLINE": "1"} if offline else {})
         ended = subprocess.run(command, env=environment)
-        if ended.returncode == recording.MISSING:
+        if ended.returncode == packages.MISSING:
             raise packages.Missing(f"{kernel.builder} lacks what it said above")
         ended.check_returncode()
         return

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import Callable
 
 from . import elf, fatbin
 
@@ -16,8 +17,20 @@ from . import elf, fatbin
 _INDEXED = ("sm_80", "sm_90", "sm_90a")
 
 
+MISSING = 77  # exit code of a builder: what is needed is not here
+
+
 class Missing(Exception):
     """What is asked for is not in the cache, and may not be fetched."""
+
+
+def run(main: Callable[[], None]) -> None:
+    """The main program of a builder: what is missing is said, and told by the exit code."""
+    try:
+        main()
+    except Missing as missing:
+        print(missing, file=sys.stderr)
+        sys.exit(MISSING)
 
 
 def cache_folder() -> Path:

@@ -8,8 +8,6 @@ from typing import Callable
 from . import catalogue, packages
 from .recorder import Recorder
 
-MISSING = 77  # exit code: what is needed is not here
-
 
 def main(folder: str, library: Callable[[catalogue.Framework, str], Path], kernels: dict[str, Callable]) -> None:
     """`library` finds or makes what holds a kernel; kernels[name](recorder, **numbers of the shape) makes buffers, lets host code
@@ -30,4 +28,4 @@ def main(folder: str, library: Callable[[catalogue.Framework, str], Path], kerne
                 recorder.write(arguments.out, kernel.name, shape, doc, check)
     except packages.Missing as missing:
         print(missing, file=sys.stderr)
-        sys.exit(MISSING)
+        sys.exit(packages.MISSING)

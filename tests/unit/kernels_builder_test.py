@@ -1,9 +1,12 @@
 """What kernels/ reads out of compilers' dumps: host code of Mosaic GPU and of CuTe DSL, XLA's thunks and arguments."""
 
 import importlib.util
+import os
 import sys
+import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 sys.dont_write_bytecode = True
@@ -143,6 +146,24 @@ class Catalogue(unittest.TestCase):
             for line in requirements.read_text().splitlines():
                 if line and not line.startswith("#"):
                     self.assertRegex(line, r"^[\w\-]+==[\w.]+( --hash=sha256:[0-9a-f]{64})+$")
+
+
+@unittest.skipUnless(importlib.util.find_spec("lz4") and importlib.util.find_spec("zstandard"), "no tools/requirements.txt")
+class Offline(unittest.TestCase):
+    """Without the cache nothing is fetched, whatever a kernel comes from, and that is told apart from a failure."""
+
+    def test_missing_packages_are_told(self):
+        from builder import catalogue, cubins, packages
+
+        # a library of a wheel, a script that wants a wheel, a script that wants an environment
+        cases = [("sglang", "rmsnorm"), ("pytorch", "efficient_attention_backward"), ("xla", "mlp")]
+        with tempfile.TemporaryDirectory() as cache, mock.patch.dict(os.environ, {"XDG_CACHE_HOME": cache}):
+            for folder, name in cases:
+                framework = catalogue.read(folder)
+                framework.output_pattern = f"{cache}/out"
+                kernel = next(k for k in framework.kernels if k.name == name)
+                with self.subTest(folder), self.assertRaises(packages.Missing):
+                    cubins.make(framework, kernel, "sm_80", offline=True)
 
 
 if __name__ == "__main__":
