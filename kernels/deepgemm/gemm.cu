@@ -91,9 +91,6 @@ extern "C" {
 int bf16_gemm_512_7168(void* a, void* b, void* d, uint32_t m) {
   return Bf16Gemm<512, 7168, 128, 2, 5>(a, b, d, m);
 }
-int bf16_gemm_1024_4096(void* a, void* b, void* d, uint32_t m) {
-  return Bf16Gemm<1024, 4096, 256, 2, 4>(a, b, d, m);
-}
 int fp8_gemm_576_7168(void* a, void* sfa, void* b, void* sfb, void* d, uint32_t m) {
   return Fp8<GemmType::Normal, 1, 576, 7168, 96, 1, 5>(a, sfa, b, sfb, d, nullptr, m, m);
 }
