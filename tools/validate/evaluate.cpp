@@ -122,18 +122,39 @@ class RowEvaluator {
     return own != by_gpu.end() ? own->second : any != by_gpu.end() ? any->second : 0;
   }
 
+  // With "minus", of what the launches do beyond those with its defines: what the harness adds cancels.
+  Value Bandwidth(const Metric& metric, size_t index, const Candidate& candidate, const Measured& measured) const {
+    const std::string place = recipe_.name + ": bytes";
+    const Result<int64_t> bytes = validate::Evaluate(metric.bytes, planned_.symbols, place);
+    if (!bytes.ok()) return {0, bytes.error().ToString()};
+    const auto other = candidate.minus.find(index);
+    if (other == candidate.minus.end()) {
+      const double microseconds = measured.microseconds + OverheadMicroseconds();
+      return {static_cast<double>(*bytes) / microseconds / 1e3, ""};
+    }
+    const Measured& less = measured_[other->second];
+    if (!less.error.empty()) return {0, "not simulated: " + less.error};
+    trace::Symbols symbols = planned_.symbols;
+    for (const auto& [name, text] : metric.minus) {
+      const Result<int64_t> value = validate::Evaluate(text, symbols, recipe_.name + ": minus");
+      if (!value.ok()) return {0, value.error().ToString()};
+      symbols[name] = *value;
+    }
+    const Result<int64_t> less_bytes = validate::Evaluate(metric.bytes, symbols, place);
+    if (!less_bytes.ok()) return {0, less_bytes.error().ToString()};
+    const double microseconds = measured.microseconds - less.microseconds;
+    if (microseconds <= 0) return {0, "the launches take no longer than those of 'minus'"};
+    return {static_cast<double>(*bytes - *less_bytes) / microseconds / 1e3, ""};
+  }
+
   Value ValueOf(const Metric& metric, size_t index, const Candidate& candidate,
                 const Measured& measured) const {
     const double microseconds = measured.microseconds + OverheadMicroseconds();
     switch (metric.kind) {
       case MetricKind::kMicroseconds:
         return {microseconds, ""};
-      case MetricKind::kBandwidth: {
-        const Result<int64_t> bytes =
-            validate::Evaluate(metric.bytes, planned_.symbols, recipe_.name + ": bytes");
-        if (!bytes.ok()) return {0, bytes.error().ToString()};
-        return {static_cast<double>(*bytes) / microseconds / 1e3, ""};
-      }
+      case MetricKind::kBandwidth:
+        return Bandwidth(metric, index, candidate, measured);
       case MetricKind::kCounters: {
         double sum = 0;
         for (const std::string& name : metric.counters) {

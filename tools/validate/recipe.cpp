@@ -203,8 +203,9 @@ Status ReadMetric(const json& object, const std::string& place, Metric* metric) 
                "'bytes' belongs to bandwidth_gb_s, and to it alone");
   members.Need((metric->kind == MetricKind::kCounters) == !metric->counters.empty(),
                "'counters' belongs to counters, and to it alone");
-  members.Need(metric->kind == MetricKind::kCycles || (metric->per.empty() && metric->minus.empty()),
-               "'per' and 'minus' belong to cycles");
+  const bool has_slope = metric->kind == MetricKind::kCycles || metric->kind == MetricKind::kBandwidth;
+  members.Need(metric->kind == MetricKind::kCycles || metric->per.empty(), "'per' belongs to cycles");
+  members.Need(has_slope || metric->minus.empty(), "'minus' belongs to cycles and bandwidth_gb_s");
   return members.Done();
 }
 

@@ -35,7 +35,7 @@
 // Kinds of metric (measured: the row's value, or a number of its note by name):
 //   microseconds     from submission to the end of the launches, and what the harness adds to it
 //   cycles           the same in SM cycles, over "per"; without the launches with "minus"'s defines (for slopes)
-//   bandwidth_gb_s   "bytes" over the microseconds
+//   bandwidth_gb_s   "bytes" over the microseconds; without the bytes and the time of the launches with "minus"'s defines
 //   counters         sum of counters; "inst_<OPCODE>" counts warp instructions
 // Expressions (frontend/trace/expression.h) may name: the numbers of shape and note, rounded, and <name>_milli, 1000 times
 // as much; the machine's properties (replay::DeviceSymbols), sm_version; the recipe's defines that stand before in the order
@@ -90,7 +90,7 @@ struct Metric {
   std::string per;    // cycles
   std::string bytes;  // bandwidth
   std::vector<std::string> counters;
-  std::map<std::string, std::string> minus;  // cycles
+  std::map<std::string, std::string> minus;  // cycles, bandwidth
 };
 
 struct Work {
