@@ -123,7 +123,8 @@ class RowEvaluator {
   }
 
   // With "minus", of what the launches do beyond those with its defines: what the harness adds cancels.
-  Value Bandwidth(const Metric& metric, size_t index, const Candidate& candidate, const Measured& measured) const {
+  Value Bandwidth(const Metric& metric, size_t index, const Candidate& candidate,
+                  const Measured& measured) const {
     const std::string place = recipe_.name + ": bytes";
     const Result<int64_t> bytes = validate::Evaluate(metric.bytes, planned_.symbols, place);
     if (!bytes.ok()) return {0, bytes.error().ToString()};
