@@ -11,6 +11,7 @@
 
 #include "frontend/import/kernels_list.h"
 #include "frontend/import/launch_recorder.h"
+#include "frontend/import/tracez.h"
 #include "frontend/sass/decoder.h"
 #include "sim/base/digest.h"
 
@@ -89,6 +90,10 @@ class Importer {
     FaultLog before = out_.faults;
     LaunchRecorder recorder(file, &functions_, &out_.faults);
     const Status read = [&]() -> Status {
+      if (file.ends_with(kTracezSuffix)) {
+        HEDDLE_ASSIGN_OR_RETURN(const auto input, OpenRandomFile((folder_ / file).string()));
+        return ReadTracez(input.get(), file, &recorder, &out_.faults);
+      }
       HEDDLE_ASSIGN_OR_RETURN(auto source, OpenFile((folder_ / file).string()));
       LineReader lines(std::move(source));
       return ReadTraceg(&lines, file, &recorder, &out_.faults);
@@ -119,7 +124,7 @@ class Importer {
     trace::Trace& trace = out_.trace;
     trace.name =
         folder_.filename().empty() ? folder_.parent_path().filename().string() : folder_.filename().string();
-    trace.doc = "recorded instructions, imported from Accel-Sim's text format";
+    trace.doc = "recorded instructions, imported from Accel-Sim";
     for (Functions::Function& function : functions_.all())
       if (function.used) AddFunction(&function);
     std::map<uint64_t, uint32_t> streams;  // dense numbers, in the order of appearance

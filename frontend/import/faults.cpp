@@ -12,7 +12,9 @@ void FaultLog::Add(std::string_view file, uint64_t line, std::string_view kind, 
   else
     by_kind_.emplace(kind, 1);
   if (placed_.size() == kMostPlaced) return;
-  placed_.push_back({line == 0 ? std::string(file) : fmt::format("{}:{}", file, line),
+  placed_.push_back({line == 0
+                         ? std::string(file)
+                         : fmt::format("{}{}{}", file, file.ends_with(".tracez") ? " at byte " : ":", line),
                      detail.empty() ? std::string(kind) : fmt::format("{}: {}", kind, detail)});
 }
 

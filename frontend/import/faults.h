@@ -16,11 +16,11 @@ class FaultLog {
   static constexpr size_t kMostPlaced = 20;
 
   struct Placed {
-    std::string place;  // "kernel-1.traceg.xz:27"
+    std::string place;  // "kernel-1.traceg.xz:27", "kernel-2.tracez at byte 4711"
     std::string what;
   };
 
-  // `kind` is a stable sentence, `detail` what it was in this case.
+  // `kind` is a stable sentence, `detail` what it was in this case. `line`: of a `.tracez` the byte offset; 0: the whole file.
   void Add(std::string_view file, uint64_t line, std::string_view kind, std::string_view detail = {});
 
   uint64_t total() const { return total_; }

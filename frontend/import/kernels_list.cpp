@@ -1,6 +1,7 @@
 #include "frontend/import/kernels_list.h"
 
 #include "frontend/import/text.h"
+#include "frontend/import/tracez.h"
 
 namespace heddle::importer {
 namespace {
@@ -37,10 +38,8 @@ Result<KernelsList> ReadKernelsList(LineReader* lines, std::string_view file, Fa
           line.find('/') == std::string_view::npos && line.find('\\') == std::string_view::npos;
       if (!inside)
         fault("a kernel's file outside the folder of the list");
-      else if (line.ends_with(".tracez"))
-        fault("a .tracez of Accel-Sim 2, which is not read: write .traceg with its post-processing's --text");
-      else if (!line.ends_with(".traceg") && !line.ends_with(".traceg.xz"))
-        fault("a kernel's file that is neither .traceg nor .traceg.xz");
+      else if (!line.ends_with(".traceg") && !line.ends_with(".traceg.xz") && !line.ends_with(kTracezSuffix))
+        fault("a kernel's file that is neither .traceg nor .traceg.xz nor .tracez");
       else
         list.kernels.emplace_back(line);
     }

@@ -22,8 +22,8 @@ struct KernelsList {
   std::vector<std::string> kernels;  // names in the list's folder
 };
 
-// Lines of neither kind are left alone, as Accel-Sim does. A name that leaves the folder, or is neither `.traceg` nor
-// `.traceg.xz`, is a fault.
+// Lines of neither kind are left alone, as Accel-Sim does. A name that leaves the folder, or is neither `.traceg`,
+// `.traceg.xz` nor `.tracez`, is a fault.
 Result<KernelsList> ReadKernelsList(LineReader* lines, std::string_view file, FaultLog* faults);
 
 }  // namespace heddle::importer

@@ -63,7 +63,8 @@ struct TracegInstruction {
 const char* ParseInstruction(std::string_view line, const TracegHeader& header, TracegInstruction* out);
 
 // What ReadTraceg finds, in the order of the file. Calls come in the order Header (BeginBlock (BeginWarp Instruction*
-// EndWarp)* EndBlock)*; places are (file, line).
+// EndWarp)* EndBlock)*; places are (file, line), or
+// (file, byte offset) of a `.tracez` (tracez.h).
 class TracegSink {
  public:
   virtual ~TracegSink() = default;

@@ -1,4 +1,4 @@
-// Accel-Sim's text from arbitrary bytes: the list of kernels and the traces.
+// Accel-Sim's formats from arbitrary bytes: the list of kernels, traces as text and compressed.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -8,6 +8,7 @@
 #include "frontend/import/launch_recorder.h"
 #include "frontend/import/shapes.h"
 #include "frontend/import/traceg.h"
+#include "frontend/import/tracez.h"
 
 namespace heddle::importer {
 namespace {
@@ -54,6 +55,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   LineReader lines(OpenBytes(text));
   const heddle::Status status = ReadTraceg(&lines, "fuzz", &checker, &faults);
   if (!status.ok() && status.error().code != heddle::ExitCode::kTrace) std::abort();
+  Checker packed_checker;
+  const auto packed = OpenRandomBytes(text);
+  const heddle::Status packed_status = ReadTracez(packed.get(), "fuzz.tracez", &packed_checker, &faults);
+  if (!packed_status.ok() && packed_status.error().code != heddle::ExitCode::kTrace) std::abort();
   // The same as a recording; every way through the importer but the files.
   struct OneCode final : LaunchRecorder::CodeChooser {
     StaticCode code;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "tests/support/traceg_writer.h"
+#include "tests/support/tracez_writer.h"
 
 int main(int argc, char** argv) {
   using namespace heddle::importer;
@@ -13,6 +14,11 @@ int main(int argc, char** argv) {
     header.has_line_numbers = version == 4;
     std::ofstream(std::string(argv[1]) + "/version_" + std::to_string(version) + ".traceg")
         << TracegText(header, SampleBlocks());
+    for (const bool dictionary : {false, true})
+      std::ofstream(std::string(argv[1]) + "/version_" + std::to_string(version) +
+                        (dictionary ? "_dictionary.tracez" : ".tracez"),
+                    std::ios::binary)
+          << TracezBytes(header, SampleBlocks(), {8, dictionary});
   }
   std::ofstream(std::string(argv[1]) + "/kernelslist.g")
       << "MemcpyHtoD,0x00007f0000000000,4096\nkernel-1.traceg\nkernel-2.traceg.xz\n";

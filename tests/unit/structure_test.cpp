@@ -52,7 +52,7 @@ const std::vector<Wall>& Walls() {
   static const std::vector<Wall> walls = {
       {"sqlite3", {"sim/sqlite"}},
       {"google/protobuf", {"sim/config", "frontend/trace"}},
-      {"zstd", {"frontend/trace"}},
+      {"zstd", {"frontend/trace", "frontend/import"}},
       {"boost/program_options", {"tools"}},
       {"boost/graph", {"sim/interconnect", "sim/gpu"}},
       {"lzma", {"frontend/import"}},
