@@ -37,7 +37,7 @@ const Kernel kSplitK{"tests/split_k.sm_80.htrace", {}};
 // TMA, mbarriers, wgmma; warp-specialised with registers that change hands; clusters and distributed shared memory.
 const Kernel kTmaGemm{"tests/matmul_tma.sm_90.htrace", {}, "h100_sxm5"};
 const Kernel kPersistentGemm{"tests/matmul_persistent.sm_90.htrace", {}, "h100_sxm5"};
-const Kernel kClusterNorm{"tests/cluster_rms_norm.sm_90.htrace", {}, "h100_sxm5"};
+const Kernel kClusterNorm{"tests/cluster_rms_norm.sm_90.htrace", {{"rows", 128}}, "h100_sxm5"};
 
 // More than L2 keeps: write-backs and reads share the DRAM channels.
 const Kernel kLargeNorm{"bench/rms_norm.sm_80.htrace", {{"rows", 1536}}};
