@@ -27,6 +27,7 @@ struct Workload {
   trace::Symbols quick_size;  // of `tools/bench --quick`
   // Data of the whole grid are computed in full mode only where that takes seconds; elsewhere of so many first CTAs.
   uint64_t full_mode_ctas;
+  std::string machine = "a100_sxm4_80gb";
 };
 
 const std::vector<Workload>& Workloads() {
@@ -39,6 +40,12 @@ const std::vector<Workload>& Workloads() {
        {},
        {{"sequences", 16}, {"max_length", 1024}, {"min_length", 512}},
        32},
+      {"hopper_tma_matmul_8192",
+       "matmul_tma.sm_90.htrace",
+       {},
+       {{"m", 1024}, {"n", 2048}, {"k", 2048}},
+       64,
+       "h100_sxm5"},
   };
   return workloads;
 }
@@ -61,7 +68,7 @@ struct Inputs {
 Result<Inputs> Load(const Workload& workload) {
   HEDDLE_ASSIGN_OR_RETURN(trace::Trace trace, trace::ReadTrace(fmt::format(
                                                   "{}/traces/bench/{}", HEDDLE_SOURCE_DIR, workload.trace)));
-  HEDDLE_ASSIGN_OR_RETURN(config::Gpu gpu, config::LoadGpu("a100_sxm4_80gb"));
+  HEDDLE_ASSIGN_OR_RETURN(config::Gpu gpu, config::LoadGpu(workload.machine));
   return Inputs{std::move(trace), std::move(gpu)};
 }
 
