@@ -278,7 +278,7 @@ TEST_F(HopperTest, PrefetchAsksForNoData) {
 
 // While their tensor map is on its way the unit keeps prefetches, beside what is issued meanwhile.
 TEST_F(HopperTest, PrefetchesWaitForTheirTensorMap) {
-  for (const uint64_t address : {0x10'0000, 0x20'0000}) {
+  for (const uint64_t address : {uint64_t{0x10'0000}, uint64_t{0x20'0000}}) {
     isa::BulkOperation box = Box(isa::BulkKind::kPrefetch, 2, 128, address);
     box.is_tensor = true;
     box.tensor_map_address = 0x5000'0000;
