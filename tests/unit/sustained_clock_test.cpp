@@ -43,7 +43,8 @@ TEST(SustainedClock, ActivityIsTheShareOfAllSubCoresCycles) {
   stats.start_cycle = 500;
   stats.end_cycle = 1500;
   stats.counters.sm_pipe_tensor_cycles_active = 216000;
-  for (uint64_t issued : {108000, 77777, 54000, 99999}) stats.per_pc.emplace_back().issued = issued;
+  for (const uint64_t issued : std::initializer_list<uint64_t>{108000, 77777, 54000, 99999})
+    stats.per_pc.emplace_back().issued = issued;
   const config::Gpu gpu = test::A100();
   const PipeActivity activity = ActivityOf(gpu, code, stats);
   EXPECT_DOUBLE_EQ(activity.tensor_cores, 0.5);
