@@ -42,9 +42,9 @@ TEST_F(SmTest, ExitedWarpsDoNotBlockBarriers) {
   stream.jumps_of_warp[{1, 0}] = 3;
   stream.barriers[1] = Barrier(isa::BarrierOp::kSync, 0, 0);
   Run(2);
-  // Warp 0 arrives at 5; warp 1 jumps to EXIT, which it issues at 10 (branch 8, fetch 2).
-  EXPECT_EQ(IssuedAt(3, 1), 10u);
-  EXPECT_EQ(IssuedAt(2, 0), 10u + 15);
+  // Warp 0 arrives at 5; warp 1 jumps to EXIT, which it issues at 11 (branch 9, fetch 2).
+  EXPECT_EQ(IssuedAt(3, 1), 11u);
+  EXPECT_EQ(IssuedAt(2, 0), 11u + 15);
 }
 
 // BAR.ARV counts without waiting: of four warps, two only arrive and run on.
@@ -59,9 +59,9 @@ TEST_F(SmTest, NamedBarrierCountsArrivals) {
   stream.barriers[1] = Barrier(isa::BarrierOp::kSync, 1, 128);
   stream.barriers[3] = Barrier(isa::BarrierOp::kArrive, 1, 128);
   Run(4);
-  EXPECT_EQ(IssuedAt(3, 2), 10u);
-  EXPECT_EQ(IssuedAt(4, 2), 15u);       // its stall count only
-  EXPECT_EQ(IssuedAt(2, 0), 10u + 15);  // released by the last arrival
+  EXPECT_EQ(IssuedAt(3, 2), 11u);
+  EXPECT_EQ(IssuedAt(4, 2), 16u);       // its stall count only
+  EXPECT_EQ(IssuedAt(2, 0), 11u + 15);  // released by the last arrival
 }
 
 TEST_F(SmTest, WaitsAreDescribed) {

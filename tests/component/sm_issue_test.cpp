@@ -229,7 +229,7 @@ TEST_F(SmTest, WithoutStreamBufferEachLineWaits) {
   EXPECT_EQ(IssuedAt(16), 2 * (5u + 280));
 }
 
-// A taken branch: 8 cycles until the target is fetched, 2 for fetch and decode from L0. Not taken: its stall count.
+// A taken branch: 9 cycles until the target is fetched, 2 for fetch and decode from L0. Not taken: its stall count.
 TEST_F(SmTest, TakenBranchRefetches) {
   Append(Make(Op::kNOP, Bits(1)));
   Append(Make(Op::kBRA, Bits(5)));
@@ -237,11 +237,11 @@ TEST_F(SmTest, TakenBranchRefetches) {
   stream.jumps[1] = {0, 0};
   Run();
   EXPECT_EQ(IssuedAt(1, 0, 0), 1u);
-  EXPECT_EQ(IssuedAt(0, 0, 1), 11u);
-  EXPECT_EQ(IssuedAt(1, 0, 1), 12u);
-  EXPECT_EQ(IssuedAt(0, 0, 2), 22u);
-  EXPECT_EQ(IssuedAt(2, 0, 0), 23u + 5);
-  EXPECT_EQ(Slots(Stall::k_branch_resolving), 2u * 7);
+  EXPECT_EQ(IssuedAt(0, 0, 1), 12u);
+  EXPECT_EQ(IssuedAt(1, 0, 1), 13u);
+  EXPECT_EQ(IssuedAt(0, 0, 2), 24u);
+  EXPECT_EQ(IssuedAt(2, 0, 0), 25u + 5);
+  EXPECT_EQ(Slots(Stall::k_branch_resolving), 2u * 8);
 }
 
 // NANOSLEEP of 100 ns at 1410 MHz: 141 cycles.

@@ -10,9 +10,9 @@ using isa::MemorySpace;
 using isa::Mod;
 using stats::Stall;
 
-// sm.operations LDG.32.regular: result after 33 on a hit. l1: a miss leaves 25 cycles behind the issue, and its result
+// sm.operations LDG.32.regular: result after 31 on a hit. l1: a miss leaves 25 cycles behind the issue, and its result
 // comes 8 after the last sector.
-constexpr Cycle kHit = 33;
+constexpr Cycle kHit = 31;
 constexpr Cycle kSent = 25;
 constexpr Cycle kMiss = kSent + 200 + 8;
 
@@ -98,7 +98,7 @@ TEST_F(SmMemoryTest, MemoryQueueFills) {
   EXPECT_EQ(Slots(Stall::k_mio_throttle), 4u + 3 + 3);
 }
 
-// Four sub-cores at once: the LSU takes one every 2 cycles, so each gets one in 8.
+// Four sub-cores at once: the LSU takes one a cycle, so each gets one in 4.
 TEST_F(SmMemoryTest, SubCoresShareTheLsu) {
   for (uint32_t i = 0; i < 12; ++i) {
     Append(Make(Op::kLDS, Bits(1), {Destination(static_cast<uint8_t>(8 + i)), Memory(2)}));
@@ -108,9 +108,9 @@ TEST_F(SmMemoryTest, SubCoresShareTheLsu) {
   Run(4);
   Cycle last = 0;
   for (uint32_t warp = 0; warp < 4; ++warp) last = std::max(last, IssuedAt(11, warp));
-  // The queue's place for the last of a sub-core is free when its seventh is taken: the 28th of all, 27 x 2 cycles behind
+  // The queue's place for the last of a sub-core is free when its seventh is taken: the 28th of all, 27 cycles behind
   // the first, which is taken at 9.
-  EXPECT_EQ(last, 9u + 54);
+  EXPECT_EQ(last, 9u + 27);
 }
 
 // 512 bytes at 64 a cycle into the sub-core's registers: the second result comes 8 cycles behind the first, although the
@@ -316,7 +316,7 @@ TEST_F(SmMemoryTest, CtaFenceIsCheap) {
   EXPECT_EQ(IssuedAt(2), 1u + 53);
 }
 
-// A store's sources are free after 14 cycles (STG.32.regular), whatever L2 does.
+// A store's sources are free after 19 cycles (STG.32.regular), whatever L2 does.
 TEST_F(SmMemoryTest, StoreReleasesItsSources) {
   Append(Make(Op::kSTG, Bits(2, 0, isa::kNoBarrier, 1), {Memory(2), Register(8)}, {Mod::kE}));
   stream.accesses[0] = [](uint32_t) {
@@ -325,7 +325,7 @@ TEST_F(SmMemoryTest, StoreReleasesItsSources) {
   Append(Make(Op::kNOP, Bits(1, 0b10)));
   Exit();
   Run();
-  EXPECT_EQ(IssuedAt(1), 14u);
+  EXPECT_EQ(IssuedAt(1), 19u);
 }
 
 // Atomics and strong loads bypass L1 and carry what the slice needs to perform them.

@@ -42,6 +42,9 @@ const Kernel kClusterNorm{"tests/cluster_rms_norm.sm_90.htrace", {{"rows", 128}}
 // More than L2 keeps: write-backs and reads share the DRAM channels.
 const Kernel kLargeNorm{"bench/rms_norm.sm_80.htrace", {{"rows", 1536}}};
 
+// With enough clusters for the last of them not to end with a refresh of DRAM, whatever the network does.
+const Kernel kLargeClusterNorm{"tests/cluster_rms_norm.sm_90.htrace", {}, "h100_sxm5"};
+
 const std::vector<Kernel>& AllKernels() {
   static const std::vector<Kernel> kernels = {kGemm,   kAttention, kNorm,           kSoftmax,
                                               kDecode, kMoe,       kRace,           kGridBarrier,
@@ -177,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mechanism{"tensor_interval", {"sm.tensor[HMMA.16.8.16.bf16.f32].initiation_interval_cycles=4"}},
         Mechanism{"mio_queue", {"sm.mio.queue_entries=64"}},
         Mechanism{"address_generation", {"sm.mio.address_interval_cycles=1"}},
-        Mechanism{"lsu_interval", {"sm.mio.lsu_interval_cycles=1"}},
+        Mechanism{"lsu_interval", {"sm.mio.lsu_interval_cycles=2"}},
         Mechanism{"load_return", {"sm.mio.return_bytes_per_cycle=4096"}},
         Mechanism{"l1_tags", {"sm.l1.tag_lookups_per_cycle=64"}},
         Mechanism{"l1_data", {"sm.l1.data_bytes_per_cycle=16"}},
@@ -224,6 +227,7 @@ TEST_P(EveryMechanism, ChangesTheTimeOfSomeKernel) {
   options.threads = 2;
   std::vector<Kernel> kernels = AllKernels();
   kernels.push_back(kLargeNorm);
+  kernels.push_back(kLargeClusterNorm);
   for (const Kernel& kernel : kernels) {
     if (kernel.machine != GetParam().machine) continue;
     if (CyclesOf(Simulate(kernel, options, GetParam().overrides)) != CyclesOf(Simulate(kernel, options)))
