@@ -116,6 +116,7 @@ TEST_F(SliceGroupTest, WriteDropsTheReplica) {
 TEST_F(SliceGroupTest, FarWriteIsAcknowledgedFromTheHome) {
   EXPECT_EQ(Serve(RequestKind::kWrite, LineWithHome(1), 0, 1000), kHit + kFar + kLink);
   EXPECT_EQ(counters_.lts_fabric_bytes, 32U);
+  EXPECT_EQ(counters_.lts_t_bytes, 64U);     // at the near slice and at home
   EXPECT_EQ(counters_.dram_read_bytes, 0U);  // a whole sector needs no fill
 }
 
