@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "tools/heddle/launch_table.h"
 #include "tools/heddle/progress.h"
 #include "tools/heddle/run_settings.h"
+#include "tools/heddle/stop.h"
 #include "tools/replay/machine_record.h"
 #include "tools/replay/sustained_clock.h"
 
@@ -23,14 +23,6 @@ namespace {
 
 using replay::MachineRecord;
 using replay::RecordMachine;
-
-// Set by SIGINT and SIGTERM: the launch at hand is finished and committed, then heddle exits with kInterrupted.
-std::atomic<bool> g_stop{false};
-
-void OnSignal(int signal) {
-  g_stop = true;
-  std::signal(signal, SIG_DFL);  // a second one ends the process at once
-}
 
 struct NamedTrace {
   trace::Trace trace;
@@ -78,7 +70,7 @@ class TraceRun {
     options.cache_policy = settings_.cache_policy;
     options.allow_foreign_cubins = settings_.allow_foreign_cubins;
     options.max_cycles = settings_.max_cycles;
-    options.stop = &g_stop;
+    options.stop = &StopFlag();
     options.progress = [this](const gpu::Progress& progress) {
       progress_->Update(fmt::format("{} on {}", name_, machine_.record.name), progress.ctas_done,
                         progress.ctas_total, progress.cycle);
@@ -138,7 +130,7 @@ class TraceRun {
       HEDDLE_ASSIGN_OR_RETURN(const std::vector<stats::LaunchStats> stats, gpu_->Run({&request, 1}));
       if (gpu_->ended()[0] && !done) HEDDLE_RETURN_IF_ERROR(Commit(i, *program, stats[0]));
       replay_->Close(i);
-      if (g_stop) return Interrupted();
+      if (StopFlag()) return Interrupted();
     }
     return Ok();
   }
@@ -151,14 +143,14 @@ class TraceRun {
       requests.push_back({program, launch.name, launch.stream, DependencesOf(i)});
     }
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<stats::LaunchStats> stats, gpu_->Run(requests));
-    if (g_stop &&
+    if (StopFlag() &&
         !std::all_of(gpu_->ended().begin(), gpu_->ended().end(), [](bool ended) { return ended; })) {
       return Interrupted();  // what overlapped an unfinished launch is not committed: it would be another result
     }
     for (size_t k = 0; k < selected_.size(); ++k) {
       HEDDLE_RETURN_IF_ERROR(Commit(selected_[k], *requests[k].program, stats[k]));
     }
-    return g_stop ? Interrupted() : Ok();
+    return StopFlag() ? Interrupted() : Ok();
   }
 
   // Edges of the trace between selected launches, as positions in selected_.
@@ -263,8 +255,7 @@ Status RunAll(const RunSettings& settings) {
 ExitCode Run(const po::variables_map& values, Arguments traces) {
   const Result<RunSettings> settings = ParseRunSettings(values, traces);
   if (!settings.ok()) return Report(settings.error());
-  std::signal(SIGINT, OnSignal);
-  std::signal(SIGTERM, OnSignal);
+  StopOnSignals();
   const Status status = RunAll(*settings);
   if (!status.ok()) return Report(status.error());
   if (!settings->quiet) fmt::print(stderr, "Results are in {}\n", settings->database);

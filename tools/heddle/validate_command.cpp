@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
 #include <thread>
 
 #include "heddle_version.h"
 #include "sim/results/results.h"
 #include "tools/heddle/commands.h"
 #include "tools/heddle/progress.h"
+#include "tools/heddle/stop.h"
 #include "tools/validate/evaluate.h"
 #include "tools/validate/header_table.h"
 #include "tools/validate/recipe.h"
@@ -18,14 +18,6 @@
 
 namespace heddle::tools {
 namespace {
-
-// Set by SIGINT and SIGTERM: what runs is finished and committed, then heddle exits with kInterrupted.
-std::atomic<bool> g_stop{false};
-
-void OnSignal(int signal) {
-  g_stop = true;
-  std::signal(signal, SIG_DFL);
-}
 
 po::options_description Options() {
   po::options_description options("options");
@@ -124,7 +116,7 @@ Result<validate::Report> Simulate(const Settings& settings, const validate::Reci
   validate::SimulateOptions options;
   options.jobs = settings.jobs;
   options.writer = writer ? &*writer : nullptr;
-  options.stop = &g_stop;
+  options.stop = &StopFlag();
   options.progress = [&progress](size_t done, size_t total, const std::string& what) {
     progress.Update(what, done, total, 0);
   };
@@ -168,8 +160,7 @@ Status Validate(const Settings& settings) {
 }
 
 ExitCode Run(const po::variables_map& values, Arguments) {
-  std::signal(SIGINT, OnSignal);
-  std::signal(SIGTERM, OnSignal);
+  StopOnSignals();
   const Status status = Validate(ReadSettings(values));
   return status.ok() ? ExitCode::kOk : Report(status.error());
 }
