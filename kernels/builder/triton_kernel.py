@@ -1,11 +1,13 @@
 """Compiles Triton kernels ahead of time, without a GPU: our own, and those in other projects' packages."""
 
+import argparse
 import importlib
 import importlib.abc
 import importlib.machinery
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
@@ -104,3 +106,15 @@ def load(files: dict[str, Path], stubs: tuple[str, ...] = ("torch",)) -> dict[st
         return loaded
     finally:
         sys.meta_path.remove(finder)
+
+
+def main(doc: str, kernels: Callable[[str], dict[str, Kernel]]) -> None:
+    """The command line of a script that compiles kernels of a package; `kernels` gives all of them for a target."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kernel", nargs="+", required=True)
+    parser.add_argument("--target", choices=("sm_80", "sm_90"), required=True)
+    parser.add_argument("--out", required=True)
+    options = parser.parse_args()
+    known = kernels(options.target)
+    for name in options.kernel:
+        compile_kernel(known[name], name, int(options.target.removeprefix("sm_")), Path(options.out))

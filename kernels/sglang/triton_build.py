@@ -6,9 +6,6 @@ usage: triton_build.py --kernel NAME... --target sm_80|sm_90 --out DIR
 Tiles, warps and stages are those that SGLang's own code chooses.
 """
 
-import argparse
-from pathlib import Path
-
 from builder import packages, triton_kernel
 
 _WHEEL = "sglang-0.5.23-cp311-cp311-manylinux_2_34_x86_64.whl"
@@ -53,16 +50,5 @@ def kernels(target: str) -> dict[str, triton_kernel.Kernel]:
             "triton_decode_attention_reduce": _reduce(decode._fwd_kernel_stage2)}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kernel", nargs="+", required=True)
-    parser.add_argument("--target", choices=("sm_80", "sm_90"), required=True)
-    parser.add_argument("--out", required=True)
-    options = parser.parse_args()
-    known = kernels(options.target)
-    for name in options.kernel:
-        triton_kernel.compile_kernel(known[name], name, int(options.target.removeprefix("sm_")), Path(options.out))
-
-
 if __name__ == "__main__":
-    packages.run(main)
+    packages.run(lambda: triton_kernel.main(__doc__, kernels))

@@ -6,9 +6,6 @@ usage: triton_build.py --kernel NAME... --target sm_80|sm_90 --out DIR
 Tiles, warps and stages are what vLLM's own code chooses for the shapes of kernels.toml where no tuned configuration is there.
 """
 
-import argparse
-from pathlib import Path
-
 from builder import catalogue, packages, triton_kernel
 
 _MODULES = ("vllm/model_executor/layers/fused_moe/fused_moe.py", "vllm/model_executor/layers/quantization/utils/fp8_utils.py",
@@ -98,16 +95,5 @@ def kernels() -> dict[str, triton_kernel.Kernel]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kernel", nargs="+", required=True)
-    parser.add_argument("--target", choices=("sm_80", "sm_90"), required=True)
-    parser.add_argument("--out", required=True)
-    options = parser.parse_args()
-    known = kernels()
-    for name in options.kernel:
-        triton_kernel.compile_kernel(known[name], name, int(options.target.removeprefix("sm_")), Path(options.out))
-
-
 if __name__ == "__main__":
-    packages.run(main)
+    packages.run(lambda: triton_kernel.main(__doc__, lambda target: kernels()))
