@@ -414,6 +414,17 @@ InstructionTiming TimingOf(const config::Gpu& gpu, const Instruction& instructio
 
 }  // namespace
 
+PortUse PortUseOf(const config::Gpu& gpu, const isa::Instruction& instruction) {
+  InstructionTiming timing;
+  timing.timing_class = ClassOf(instruction);
+  timing.port = PortOf(instruction, timing.timing_class);
+  if (timing.port == IssuePort::kGmma && !gpu.sm.gmma) return {IssuePort::kTensor, 0, false};
+  timing.interval_quarters = 0;  // what only the memory queue or nothing limits
+  SetLatencies(gpu, instruction, &timing);
+  return {timing.port == IssuePort::kGmma ? IssuePort::kTensor : timing.port, timing.interval_quarters / 4.0,
+          (timing.flags & kSharedPipe) != 0};
+}
+
 KernelTiming BuildKernelTiming(const config::Gpu& gpu, const isa::KernelCode& code,
                                const isa::LaunchShape& shape) {
   KernelTiming timing;

@@ -136,6 +136,15 @@ struct KernelTiming {
 KernelTiming BuildKernelTiming(const config::Gpu& gpu, const isa::KernelCode& code,
                                const isa::LaunchShape& shape);
 
+// Which issue port an instruction takes and for how long, whatever its control bits. Of a matrix instruction of a
+// warpgroup: its tensor cores, for as long as it has them to itself.
+struct PortUse {
+  IssuePort port = IssuePort::kNone;
+  double interval_cycles = 0;
+  bool is_shared = false;  // by the sub-cores of the SM
+};
+PortUse PortUseOf(const config::Gpu& gpu, const isa::Instruction& instruction);
+
 // Whether the code has instructions of sm.tma, sm.mbarrier, sm.gmma or the cluster network, without which an SM cannot run
 // it.
 bool NeedsHopperUnits(const isa::KernelCode& code);
