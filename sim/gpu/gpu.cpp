@@ -321,6 +321,7 @@ void Gpu::State::End(RunningLaunch* launch, Cycle at, Cycle charge_until) {
   result.start_cycle = launch->start;
   result.end_cycle = end;
   result.counters.sm_cycles_elapsed = end - launch->start;
+  if (options.launch_overhead) result.counters.lts_t_bytes += description.launch.l2_bytes;
   free_statistics.push_back(launch->statistics);
   dispatcher.Remove(launch->index);
   ended[launch->index] = true;

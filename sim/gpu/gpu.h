@@ -57,7 +57,7 @@ struct RunOptions {
   double window_fraction = 1.0;  // of the longest window that is sound; for tests
   uint64_t shuffle_seed =
       0;  // not 0: SMs, GPCs and slices are processed in another order, to the same result
-  bool launch_overhead = true;  // count launch.overhead_cycles and launch.drain_cycles of the description
+  bool launch_overhead = true;  // count overhead_cycles, drain_cycles and l2_bytes of the description's launch
   bool allow_foreign_cubins = false;  // run cubins that the description does not list in runs_sm_versions
   bool per_pc = true;                 // collect LaunchStats::per_pc
   Cycle max_cycles = 0;               // of one launch, 0: no limit

@@ -51,7 +51,8 @@ void ExpectCycles(const std::vector<Row>& rows, double largest_percent, double m
     // Reads only: what is written stays in L2. Data 120 TiB above the code shares its place in L2 (AddressMap), so the
     // 6 KiB that code and parameters have there are not read again.
     const auto measured = static_cast<double>(row.dram_read_bytes);
-    EXPECT_NEAR(static_cast<double>(stats.counters.dram_read_bytes), measured, std::max(6200.0, 0.01 * measured))
+    EXPECT_NEAR(static_cast<double>(stats.counters.dram_read_bytes), measured,
+                std::max(6200.0, 0.01 * measured))
         << row.elements << " elements";
     sum += std::fabs(error);
   }
@@ -76,6 +77,17 @@ TEST(LaunchA100, UpToAMillionElements) {
                 {501760, 799, 6262, 2007168},
                 {1075200, 1077, 8510, 4300928}},
                12, 8);
+}
+
+// launch.l2_bytes is fitted to two elements; the others say whether it is a launch's and not a kernel's.
+TEST(LaunchA100, BytesInL2) {
+  const std::vector<std::pair<int64_t, double>> measured = {
+      {2, 122944}, {576, 132928}, {7992, 240416}, {19968, 414496}, {49152, 850016}, {250880, 3683648}};
+  for (const auto& [elements, bytes] : measured) {
+    const stats::LaunchStats stats = Simulate({elements, 900, 0, 0});
+    EXPECT_NEAR(static_cast<double>(stats.counters.lts_t_bytes), bytes, 0.03 * bytes)
+        << elements << " elements";
+  }
 }
 
 }  // namespace
