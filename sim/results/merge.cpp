@@ -50,16 +50,40 @@ INSERT INTO main.pc_stat SELECT n.new_id, s.pc, d.stall_id, s.slots
   JOIN source.stall_def o ON o.stall_id = s.stall_id JOIN main.stall_def d ON d.name = o.name;
 INSERT INTO main.trace_issue SELECT n.new_id, s.kind, s.detail, s.count
   FROM new_launch n JOIN source.trace_issue s ON s.launch_id = n.old_id;
+)sql";
+
+// A measurement is known by what it is of. The launches of a profile belong together: a source is taken whole, or not at
+// all where it is there already. {0} limits the rows to those without a place in a profile.
+constexpr std::string_view kMergeHardwareSql = R"sql(
 CREATE TEMP TABLE new_hardware (old_id INTEGER PRIMARY KEY, new_id INTEGER);
 INSERT INTO new_hardware
   SELECT s.hardware_run_id, s.hardware_run_id + (SELECT COALESCE(MAX(hardware_run_id), 0) FROM main.hardware_run)
-  FROM source.hardware_run s WHERE NOT EXISTS (
+  FROM source.hardware_run s WHERE {0} NOT EXISTS (
     SELECT 1 FROM main.hardware_run m WHERE m.gpu = s.gpu AND m.kernel_name = s.kernel_name AND m.source = s.source
     AND m.launch_key IS s.launch_key);
+)sql";
+
+constexpr std::string_view kMergeProfilesSql = R"sql(
+INSERT INTO new_hardware
+  SELECT s.hardware_run_id, s.hardware_run_id + (SELECT COALESCE(MAX(hardware_run_id), 0) FROM main.hardware_run)
+  FROM source.hardware_run s JOIN source.hardware_launch USING (hardware_run_id)
+  WHERE s.source NOT IN (SELECT h.source FROM main.hardware_run h JOIN main.hardware_launch USING (hardware_run_id));
+)sql";
+
+constexpr std::string_view kCopyHardwareSql = R"sql(
 INSERT INTO main.hardware_run SELECT n.new_id, h.gpu, h.kernel_name, h.source, h.protocol, h.launch_key
   FROM new_hardware n JOIN source.hardware_run h ON h.hardware_run_id = n.old_id;
 INSERT INTO main.hardware_metric SELECT n.new_id, m.name, m.unit, m.value
   FROM new_hardware n JOIN source.hardware_metric m ON m.hardware_run_id = n.old_id;
+)sql";
+
+constexpr std::string_view kCopyProfilesSql = R"sql(
+INSERT INTO main.hardware_launch
+  SELECT n.new_id, l.ordinal, l.mangled_name, l.grid_x, l.grid_y, l.grid_z, l.block_x, l.block_y, l.block_z, l.cluster_x,
+         l.cluster_y, l.cluster_z, l.registers_per_thread, l.static_shared_bytes, l.dynamic_shared_bytes, l.device,
+         l.context, l.stream, l.process, l.correlation, l.graph_node, l.launch_call, l.start_ns, l.time_resolution_ns,
+         l.trace_digest, l.trace_ordinal
+  FROM new_hardware n JOIN source.hardware_launch l ON l.hardware_run_id = n.old_id;
 )sql";
 
 constexpr std::string_view kMergeWaitsSql = R"sql(
@@ -70,6 +94,16 @@ INSERT INTO main.barrier_wait SELECT n.new_id, s.pc, s.cause_pc, s.waits, s.cycl
 constexpr std::string_view kMergeEndSql = R"sql(
 DROP TABLE temp.new_kernel; DROP TABLE temp.new_run; DROP TABLE temp.new_launch; DROP TABLE temp.new_hardware;
 )sql";
+
+Status MergeHardware(sqlite::Database* target, bool has_profiles) {
+  HEDDLE_RETURN_IF_ERROR(target->Execute(fmt::format(
+      kMergeHardwareSql,
+      has_profiles ? "s.hardware_run_id NOT IN (SELECT hardware_run_id FROM source.hardware_launch) AND"
+                   : "")));
+  if (has_profiles) HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeProfilesSql));
+  HEDDLE_RETURN_IF_ERROR(target->Execute(kCopyHardwareSql));
+  return has_profiles ? target->Execute(kCopyProfilesSql) : Ok();
+}
 
 Status MergeOne(sqlite::Database* target, const std::string& source) {
   {
@@ -83,6 +117,7 @@ Status MergeOne(sqlite::Database* target, const std::string& source) {
     HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeSql));
     HEDDLE_ASSIGN_OR_RETURN(const int64_t version, target->QueryInteger("PRAGMA source.user_version"));
     if (version >= kBarrierWaitVersion) HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeWaitsSql));
+    HEDDLE_RETURN_IF_ERROR(MergeHardware(target, version >= kHardwareLaunchVersion));
     HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeEndSql));
     HEDDLE_RETURN_IF_ERROR(transaction.Commit());
   }
@@ -153,7 +188,14 @@ constexpr DumpQuery kDumpQueries[] = {
      "ORDER BY gpu, kernel_name, source, launch_key"},
     {"hardware_metric",
      "SELECT h.gpu, h.kernel_name, h.source, h.launch_key, m.name, m.unit, m.value FROM hardware_metric m "
-     "JOIN hardware_run h USING (hardware_run_id) ORDER BY 1, 2, 3, 4, 5"},
+     "JOIN hardware_run h USING (hardware_run_id) ORDER BY 1, 2, 3, 4, 5, 6, 7"},
+    {"hardware_launch",
+     "SELECT h.gpu, h.source, l.ordinal, h.kernel_name, l.grid_x, l.grid_y, l.grid_z, l.block_x, l.block_y, "
+     "l.block_z, l.cluster_x, l.cluster_y, l.cluster_z, l.registers_per_thread, l.static_shared_bytes, "
+     "l.dynamic_shared_bytes, l.device, l.context, l.stream, l.process, l.correlation, l.graph_node, "
+     "l.launch_call, l.start_ns, l.time_resolution_ns, l.trace_digest, l.trace_ordinal, l.mangled_name "
+     "FROM hardware_launch l JOIN hardware_run h USING (hardware_run_id) ORDER BY 1, 2, 3",
+     kHardwareLaunchVersion},
 };
 
 }  // namespace

@@ -6,10 +6,12 @@
 // Launches that are already in it (by key) are not simulated again.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/base/result.h"
+#include "sim/base/types.h"
 #include "sim/isa/warp_stream.h"
 #include "sim/sqlite/sqlite.h"
 #include "sim/stats/launch_stats.h"
@@ -17,7 +19,7 @@
 namespace heddle::results {
 
 inline constexpr int32_t kApplicationId = 0x4845444c;  // "HEDL"
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 extern const char* const
     kModelVersion;  // changes when the same input gives other cycles; part of every launch key
 
@@ -52,6 +54,19 @@ struct LaunchRecord {
   uint64_t duration_ps = 0;
 };
 
+// Which launch of a profiled process was measured: the row of hardware_launch. What is not known stays empty.
+struct HardwareLaunch {
+  std::string mangled_name;
+  std::optional<Dim3> grid, block, cluster;
+  std::optional<uint64_t> registers_per_thread, static_shared_bytes, dynamic_shared_bytes;
+  std::optional<uint64_t> device, context, stream, process, correlation, graph_node;
+  std::string launch_call;
+  std::optional<int64_t> start_ns;
+  uint32_t time_resolution_ns = 1;
+  std::string trace_digest;
+  std::optional<uint32_t> trace_ordinal;
+};
+
 // A measurement on real hardware. Metrics that are named like a counter of the launch stand in v_error beside it.
 struct HardwareRecord {
   struct Metric {
@@ -65,6 +80,7 @@ struct HardwareRecord {
   std::string protocol;
   std::string launch_key;  // that it is compared with; empty: none
   std::vector<Metric> metrics;
+  std::optional<HardwareLaunch> launch;  // of a profile
 };
 
 // SHA-256 over everything that decides a launch's result.
@@ -82,6 +98,9 @@ class Writer {
                    const std::vector<isa::StreamIssue>& issues);
   // Replaces what an earlier run wrote of the same gpu, kernel and source.
   Status AddHardware(const HardwareRecord& record);
+  // One transaction: the launches of a profile, in their order, in place of all that stands there of the same source.
+  // Every record has `source` as its source and a launch.
+  Status ReplaceProfile(const std::string& source, const std::vector<HardwareRecord>& records);
   // Marks the run as finished, puts the file in its place.
   Status Finish();
   // After an error: keeps the partial file when launches are in it, for the next run; removes it otherwise.

@@ -27,10 +27,19 @@ Status FillDefinitions(sqlite::Database* database) {
 
 // Tables that came with later versions are made as schema.sql has them.
 Status Upgrade(sqlite::Database* database) {
+  struct Addition {
+    int version;
+    std::string_view create;
+  };
+  constexpr Addition kAdditions[] = {{kBarrierWaitVersion, "CREATE TABLE barrier_wait "},
+                                     {kHardwareLaunchVersion, "CREATE TABLE hardware_launch "}};
   HEDDLE_ASSIGN_OR_RETURN(const int64_t version, database->QueryInteger("PRAGMA user_version"));
-  if (version >= kBarrierWaitVersion) return Ok();
-  const std::string_view create = kSchemaSql.substr(kSchemaSql.find("CREATE TABLE barrier_wait "));
-  HEDDLE_RETURN_IF_ERROR(database->Execute(create.substr(0, create.find(';'))));
+  if (version >= kSchemaVersion) return Ok();
+  for (const Addition& addition : kAdditions) {
+    if (version >= addition.version) continue;
+    const std::string_view create = kSchemaSql.substr(kSchemaSql.find(addition.create));
+    HEDDLE_RETURN_IF_ERROR(database->Execute(create.substr(0, create.find(") STRICT") + 8)));
+  }
   return database->Execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
 }
 

@@ -146,6 +146,29 @@ CREATE TABLE hardware_metric (
   PRIMARY KEY (hardware_run_id, name)
 ) STRICT, WITHOUT ROWID;
 
+-- A launch in a profile of a real process (`heddle hw import`): which one it was. Its hardware_run has the kernel's name,
+-- its hardware_metric time and counters. What the source does not say is NULL. Since schema version 3.
+CREATE TABLE hardware_launch (
+  hardware_run_id INTEGER PRIMARY KEY REFERENCES hardware_run ON DELETE CASCADE,
+  ordinal INTEGER NOT NULL,         -- by the source's start times, from 0
+  mangled_name TEXT,
+  grid_x INTEGER, grid_y INTEGER, grid_z INTEGER,
+  block_x INTEGER, block_y INTEGER, block_z INTEGER,
+  cluster_x INTEGER, cluster_y INTEGER, cluster_z INTEGER,
+  registers_per_thread INTEGER,
+  static_shared_bytes INTEGER,
+  dynamic_shared_bytes INTEGER,
+  device INTEGER, context INTEGER, stream INTEGER,
+  process INTEGER,                  -- as the source numbers them
+  correlation INTEGER,              -- with `process` it finds the call that launched it
+  graph_node INTEGER,
+  launch_call TEXT,                 -- that call; NULL: it lies outside the profile, or there is none
+  start_ns INTEGER,                 -- on the source's clock
+  time_resolution_ns INTEGER NOT NULL,  -- 1000: the source gives whole microseconds
+  trace_digest TEXT,                -- the launch of a trace that was measured,
+  trace_ordinal INTEGER             -- where that is known
+) STRICT;
+
 -- Counters of a launch by name.
 CREATE VIEW v_stat AS
 SELECT launch_id, name, unit, value FROM stat JOIN stat_def USING (stat_id);

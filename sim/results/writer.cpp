@@ -197,27 +197,6 @@ Status Writer::AddLaunch(const LaunchRecord& record, const ConfigRecord& config,
   return transaction.Commit();
 }
 
-Status Writer::AddHardware(const HardwareRecord& record) {
-  HEDDLE_ASSIGN_OR_RETURN(sqlite::Transaction transaction, sqlite::Transaction::Begin(&database_));
-  HEDDLE_ASSIGN_OR_RETURN(
-      sqlite::Statement old,
-      database_.Prepare("DELETE FROM hardware_run WHERE gpu = ? AND kernel_name = ? AND source = ?"));
-  HEDDLE_RETURN_IF_ERROR(old.Bind(record.gpu).Bind(record.kernel_name).Bind(record.source).Run());
-  HEDDLE_ASSIGN_OR_RETURN(
-      sqlite::Statement run,
-      database_.Prepare("INSERT INTO hardware_run (gpu, kernel_name, source, protocol, launch_key) "
-                        "VALUES (?, ?, ?, ?, NULLIF(?, ''))"));
-  run.Bind(record.gpu).Bind(record.kernel_name).Bind(record.source).Bind(record.protocol);
-  HEDDLE_RETURN_IF_ERROR(run.Bind(record.launch_key).Run());
-  const int64_t id = database_.LastInsertId();
-  HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement metric,
-                          database_.Prepare("INSERT INTO hardware_metric VALUES (?, ?, ?, ?)"));
-  for (const HardwareRecord::Metric& item : record.metrics) {
-    HEDDLE_RETURN_IF_ERROR(metric.Bind(id).Bind(item.name).Bind(item.unit).Bind(item.value).Run());
-  }
-  return transaction.Commit();
-}
-
 Status Writer::Finish() {
   HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement statement,
                           database_.Prepare("UPDATE run SET finished_at = ? WHERE run_id = ?"));

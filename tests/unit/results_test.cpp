@@ -135,7 +135,8 @@ TEST_F(Results, FilesOfTheFirstVersionAreRead) {
   ASSERT_TRUE(WriteFile(Path("old.db"), {0}).ok());
   {
     Result<sqlite::Database> old = sqlite::Database::Open(Path("old.db"), sqlite::Database::Mode::kReadWrite);
-    ASSERT_TRUE(old->Execute("DROP TABLE barrier_wait; PRAGMA user_version = 1").ok());
+    ASSERT_TRUE(
+        old->Execute("DROP TABLE barrier_wait; DROP TABLE hardware_launch; PRAGMA user_version = 1").ok());
   }
   EXPECT_EQ(Dump(Path("old.db")).find("# barrier_wait"), std::string::npos);
   ASSERT_TRUE(WriteFile(Path("b.db"), {1}).ok());
@@ -145,6 +146,37 @@ TEST_F(Results, FilesOfTheFirstVersionAreRead) {
   Result<sqlite::Database> database = OpenForReading(Path("old.db"));
   EXPECT_EQ(*database->QueryInteger("PRAGMA user_version"), kSchemaVersion);
   EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM barrier_wait"), 2);
+  EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM hardware_launch"), 0);
+}
+
+// The launches of a profile stay together, in order; writing or merging the same source again changes nothing.
+TEST_F(Results, ProfilesAreKeptWhole) {
+  const auto write = [this](const std::string& path, size_t count) -> Status {
+    HEDDLE_ASSIGN_OR_RETURN(Writer writer, Writer::Open(path));
+    HEDDLE_RETURN_IF_ERROR(writer.BeginRun({"heddle hw import", "0", "test"}));
+    std::vector<HardwareRecord> records(count);
+    for (size_t i = 0; i < count; ++i) {
+      records[i] = {"GPU", "k", "a.sqlite", "protocol", "", {{"duration_ps", "ps", 1000.0 * double(i + 1)}},
+                    {}};
+      records[i].launch = HardwareLaunch{};
+      records[i].launch->grid = Dim3{4, 2, 1};
+      records[i].launch->correlation = 77;
+    }
+    HEDDLE_RETURN_IF_ERROR(writer.ReplaceProfile("a.sqlite", records));
+    return writer.Finish();
+  };
+  ASSERT_TRUE(write(Path("a.db"), 5).ok());
+  ASSERT_TRUE(write(Path("a.db"), 3).ok());
+  ASSERT_TRUE(write(Path("b.db"), 3).ok());
+  EXPECT_EQ(Dump(Path("a.db")), Dump(Path("b.db")));
+  ASSERT_TRUE(WriteFile(Path("c.db"), {0}).ok());
+  ASSERT_TRUE(Merge(Path("merged.db"), {Path("c.db"), Path("a.db"), Path("b.db")}).ok());
+  Result<sqlite::Database> database = OpenForReading(Path("merged.db"));
+  EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM hardware_run"), 3);
+  EXPECT_EQ(*database->QueryInteger("SELECT SUM(value) FROM hardware_metric"), 6000);
+  EXPECT_EQ(
+      *database->QueryInteger("SELECT SUM(grid_x * 100 + ordinal) FROM hardware_launch WHERE stream IS NULL"),
+      1203);
 }
 
 TEST_F(Results, RefusesForeignAndNewerFiles) {
