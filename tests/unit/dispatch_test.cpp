@@ -36,5 +36,12 @@ TEST(Dispatch, EveryCommandHasHelp) {
   visit({}, Commands());
 }
 
+TEST(Dispatch, CommandLineCanBeTypedAgain) {
+  testing::internal::CaptureStderr();
+  RunHeddle({"run", "a b.htrace", "--set", "sm.count=144", "--kernel", "it's|x*", ""});
+  testing::internal::GetCapturedStderr();
+  EXPECT_EQ(CommandLine(), "heddle run 'a b.htrace' --set sm.count=144 --kernel 'it'\\''s|x*' ''");
+}
+
 }  // namespace
 }  // namespace heddle::tools

@@ -34,6 +34,9 @@ const std::vector<Command>& Commands();
 // Finds the command that `arguments` name, parses its options and runs it. Prints usage and errors.
 ExitCode Dispatch(Arguments arguments);
 
+// What Dispatch was given last, as it would be typed: for manifests.
+const std::string& CommandLine();
+
 // Prints "heddle: <error>" to stderr and returns its exit code.
 ExitCode Report(const Error& error);
 

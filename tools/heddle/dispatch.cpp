@@ -12,6 +12,18 @@ namespace {
 // Options are never guessed from a prefix: with guessing, `--ar x` is swallowed by a longer option's name.
 constexpr int kStyle = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
 
+std::string g_command_line;
+
+// A word as a shell needs it to give it back.
+std::string Quoted(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char letter : word) quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return quoted + "'";
+}
+
 void PrintGroupHelp(const std::string& path, const std::vector<Command>& commands, std::FILE* out) {
   fmt::print(out, "usage: {} COMMAND [options]\n\n", path);
   for (const Command& command : commands) fmt::print(out, "  {:<12} {}\n", command.name, command.summary);
@@ -93,6 +105,12 @@ ExitCode Report(const Error& error) {
   return error.code;
 }
 
-ExitCode Dispatch(Arguments arguments) { return DispatchIn("heddle", Commands(), arguments); }
+const std::string& CommandLine() { return g_command_line; }
+
+ExitCode Dispatch(Arguments arguments) {
+  g_command_line = "heddle";
+  for (const std::string& word : arguments) g_command_line += ' ' + Quoted(word);
+  return DispatchIn("heddle", Commands(), arguments);
+}
 
 }  // namespace heddle::tools

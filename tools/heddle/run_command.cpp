@@ -240,7 +240,7 @@ Status RunAll(const RunSettings& settings) {
   }
   HEDDLE_ASSIGN_OR_RETURN(results::Writer writer, results::Writer::Open(settings.database));
   HEDDLE_RETURN_IF_ERROR(writer.BeginRun(
-      {settings.command_line, HEDDLE_VERSION, fmt::format("{}, {}", HEDDLE_BUILD_TYPE, HEDDLE_COMPILER)}));
+      {CommandLine(), HEDDLE_VERSION, fmt::format("{}, {}", HEDDLE_BUILD_TYPE, HEDDLE_COMPILER)}));
   if (const Status done = Simulate(settings, machines, traces, &writer); !done.ok()) {
     writer.Abandon();
     return done;

@@ -47,7 +47,6 @@ struct RunSettings {
   bool json = false;
   bool quiet = false;
   bool table = true;
-  std::string command_line;
 };
 
 po::options_description RunOptionsDescription();

@@ -108,9 +108,8 @@ Result<validate::Report> Simulate(const Settings& settings, const validate::Reci
   std::optional<results::Writer> writer;
   if (!settings.database.empty()) {
     HEDDLE_ASSIGN_OR_RETURN(writer, results::Writer::Open(settings.database));
-    HEDDLE_RETURN_IF_ERROR(
-        writer->BeginRun({fmt::format("heddle validate --suite {}", settings.suite), HEDDLE_VERSION,
-                          fmt::format("{}, {}", HEDDLE_BUILD_TYPE, HEDDLE_COMPILER)}));
+    HEDDLE_RETURN_IF_ERROR(writer->BeginRun(
+        {CommandLine(), HEDDLE_VERSION, fmt::format("{}, {}", HEDDLE_BUILD_TYPE, HEDDLE_COMPILER)}));
   }
   ProgressBar progress(settings.quiet);
   validate::SimulateOptions options;
