@@ -67,9 +67,9 @@ void Scatter(const uint8_t* bytes, uint32_t lane, Row* rows) {
   for (uint32_t k = 0; k < kWords; ++k) rows[k].lane[lane] = words[k];
 }
 
+// One or two bytes.
 uint32_t Narrow(const uint8_t* bytes, uint32_t count, bool sign_extend) {
-  uint32_t value = 0;
-  std::memcpy(&value, bytes, count);
+  const uint32_t value = count == 1 ? bytes[0] : bytes[0] | uint32_t{bytes[1]} << 8;
   return Extend(value, count, sign_extend);
 }
 

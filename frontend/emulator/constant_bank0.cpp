@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "sim/isa/launch_limits.h"
+
 namespace heddle::emulator {
 namespace {
 
@@ -13,7 +15,6 @@ struct Layout {
   uint32_t is_cluster, cluster_dims, cluster_reciprocals, cluster_grid, cluster_count, reserved_shared;
 };
 constexpr uint32_t kNone = 0xffff;
-constexpr uint32_t kReservedSharedBytes = 1024;  // in front of a CTA's own, since sm_90
 constexpr Layout kAmpere = {0x0,   0xc,   0x28,  0x2c,  0x118, 0x20,  0x18,
                             kNone, kNone, kNone, kNone, kNone, kNone, kNone};
 constexpr Layout kHopper = {0x0,   0xc,   0x28,  0x2c,  0x208, 0x20,  0x18,
@@ -72,7 +73,7 @@ std::vector<uint8_t> MakeBank0(const Bank0Contents& c) {
   words.Set(layout.cluster_grid,
             Dim3{c.grid.x / c.cluster.x, c.grid.y / c.cluster.y, c.grid.z / c.cluster.z});
   words.Set(layout.cluster_count, static_cast<uint32_t>(c.cluster.Count()));
-  words.Set(layout.reserved_shared, kReservedSharedBytes);
+  words.Set(layout.reserved_shared, isa::kReservedSharedBytes);
   // The global memory descriptor (desc[UR]) is a cache policy: any value means the default one here.
   words.Set64(layout.descriptor, 0);
   if (!c.parameters.empty())

@@ -40,7 +40,7 @@ EmulatedWarps::Slot& EmulatedWarps::SlotAt(uint32_t index) {
   slot->warps.resize(warps_per_cta_);
   slot->rows.resize(size_t{layout.count} * warps_per_cta_);
   if (launch_.description().track_unknown) slot->unknown.resize(slot->rows.size());
-  slot->shared.resize(launch_.shape().shared_bytes_per_cta);
+  slot->shared.resize(launch_.context().shared_bytes);
   slot->local.resize(size_t{launch_.local_bytes_per_lane()} * kWarpLanes * warps_per_cta_);
   for (uint32_t w = 0; w < warps_per_cta_; ++w) {
     slot->warps[w].rows = slot->rows.data() + size_t{layout.count} * w;

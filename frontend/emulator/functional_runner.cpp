@@ -407,19 +407,18 @@ class Runner {
   RunSummary summary_;
 };
 
-// CUDA C++ Programming Guide, technical specifications by compute capability. What the driver reserves of shared memory
-// for each CTA is counted in a kernel's static size from sm_90 on.
+// CUDA C++ Programming Guide, technical specifications by compute capability.
 struct SmLimits {
-  uint32_t warps, ctas, shared_bytes, reserved_bytes_per_cta;
+  uint32_t warps, ctas, shared_bytes;
 };
 
 SmLimits LimitsOf(uint32_t sm_version) {
-  if (sm_version < 80) return {32, 16, 64u << 10, 0};
-  if (sm_version == 86) return {48, 16, 100u << 10, 1024};
-  if (sm_version == 89) return {48, 24, 100u << 10, 1024};
-  if (sm_version < 90) return {64, 32, 164u << 10, 1024};
-  if (sm_version >= 120) return {48, 32, 100u << 10, 0};
-  return {64, 32, 228u << 10, 0};
+  if (sm_version < 80) return {32, 16, 64u << 10};
+  if (sm_version == 86) return {48, 16, 100u << 10};
+  if (sm_version == 89) return {48, 24, 100u << 10};
+  if (sm_version < 90) return {64, 32, 164u << 10};
+  if (sm_version >= 120) return {48, 32, 100u << 10};
+  return {64, 32, 228u << 10};
 }
 
 }  // namespace
@@ -432,8 +431,7 @@ uint32_t ResidentCtasPerSm(const isa::LaunchShape& shape, uint32_t sm_version) {
       CeilDiv(std::max(shape.registers_per_thread, 1u) * kWarpLanes, 256u) * 256;
   uint32_t ctas = std::min(limits.ctas, limits.warps / warps);
   ctas = std::min(ctas, kRegistersPerSm / (registers_per_warp * warps));
-  ctas = std::min(
-      ctas, limits.shared_bytes / std::max(shape.shared_bytes_per_cta + limits.reserved_bytes_per_cta, 1u));
+  ctas = std::min(ctas, limits.shared_bytes / std::max(shape.shared_bytes_per_cta, 1u));
   return std::max(ctas, 1u);
 }
 

@@ -8,6 +8,7 @@
 #include "frontend/emulator/access.h"
 #include "frontend/emulator/constant_bank0.h"
 #include "frontend/emulator/emulated_warps.h"
+#include "sim/isa/launch_limits.h"
 
 namespace heddle::emulator {
 namespace {
@@ -87,7 +88,10 @@ Status EmulatedLaunch::Prepare() {
   shape_.programmatic_start = d.programmatic;
   shape_.cluster = d.cluster.value_or(kernel.cluster.value_or(Dim3{}));
   shape_.registers_per_thread = kernel.registers;
-  shape_.shared_bytes_per_cta = kernel.static_shared_bytes + d.dynamic_shared_bytes;
+  const bool counts_reserved = d.module->cubin().sm_version >= 90 && kernel.static_shared_bytes != 0;
+  const uint32_t addressable_bytes = kernel.static_shared_bytes + d.dynamic_shared_bytes;
+  shape_.shared_bytes_per_cta = addressable_bytes - (counts_reserved ? isa::kReservedSharedBytes : 0) +
+                                d.machine.reserved_shared_bytes_per_cta;
   shape_.barriers_per_cta = kernel.barriers;
   shape_.code_address = d.module->CodeAddress(kernel);
 
@@ -100,7 +104,7 @@ Status EmulatedLaunch::Prepare() {
   context_.code_address = shape_.code_address;
   context_.nanoseconds_per_cycle = 1e9 / d.machine.sm_clock_hz;
   context_.shared_window_high = kSharedWindowHigh;
-  context_.shared_bytes = shape_.shared_bytes_per_cta;
+  context_.shared_bytes = addressable_bytes;
   context_.dynamic_shared_bytes = d.dynamic_shared_bytes;
 
   LowerProgram();
@@ -153,7 +157,7 @@ Status EmulatedLaunch::PlaceBanks() {
   contents.cluster = shape_.cluster;
   contents.is_cluster_launch = shape_.cluster.Count() > 1 || d.kernel->explicit_cluster;
   contents.stack_pointer = local_bytes_per_lane_;
-  contents.shared_bytes = shape_.shared_bytes_per_cta;
+  contents.shared_bytes = context_.shared_bytes;
   contents.shared_window = uint64_t{kSharedWindowHigh} << 32;
   contents.local_window = uint64_t{kLocalWindowHigh} << 32;
   contents.parameters = d.parameters;

@@ -30,6 +30,7 @@ struct MachineFacts {
   uint32_t sm_count = 108;
   uint32_t warps_per_sm = 64;
   double sm_clock_hz = 1.41e9;
+  uint32_t reserved_shared_bytes_per_cta = 1024;
 };
 
 struct LaunchDescription {

@@ -14,13 +14,12 @@
 #include "frontend/import/tracez.h"
 #include "frontend/sass/decoder.h"
 #include "sim/base/digest.h"
+#include "sim/isa/launch_limits.h"
 
 namespace heddle::importer {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr uint32_t kReservedSharedBytes = 1024;  // by the system, from sm_80 on; -shmem leaves it out
 
 // Launches of one kernel share its code: each shows the part that it executed.
 class Functions final : public LaunchRecorder::CodeChooser {
@@ -154,7 +153,9 @@ class Importer {
     out.module = ModuleOf(header.binary_version);
     out.name = header.kernel_name;
     out.registers = header.registers;
-    out.static_shared_bytes = header.shared_bytes + (header.binary_version >= 80 ? kReservedSharedBytes : 0);
+    // -shmem leaves out what the system reserves.
+    out.static_shared_bytes =
+        header.shared_bytes + (header.binary_version >= 80 ? isa::kReservedSharedBytes : 0);
     out.barriers = function->barriers;
     trace.sass.push_back({function->index, sass::kDecoderVersion,
                           function->code.ToKernelCode(header.kernel_name, header.binary_version)});

@@ -67,7 +67,7 @@ struct Function {
   std::vector<ParameterSlot> parameters;
   uint32_t parameter_bytes = 0;
   uint32_t registers = 0;            // per thread
-  uint32_t static_shared_bytes = 0;  // what is reserved by the system included
+  uint32_t static_shared_bytes = 0;  // with isa::kReservedSharedBytes: as cubins since sm_90, and recordings, count them
   uint32_t local_bytes = 0;          // per thread
   uint32_t barriers = 0;
   uint32_t max_threads = 0;  // per CTA, 0 where the cubin states none

@@ -185,7 +185,8 @@ Result<std::unique_ptr<Replay>> Replay::Open(const trace::Trace& trace, const co
   auto state = std::make_unique<State>();
   state->trace = &trace;
   state->options = options;
-  state->machine = {gpu.sm.count, gpu.sm.max_warps, gpu.clocks.sm_mhz * 1e6};
+  state->machine = {gpu.sm.count, gpu.sm.max_warps, gpu.clocks.sm_mhz * 1e6,
+                    gpu.sm.shared_memory.reserved_per_cta_bytes};
   HEDDLE_ASSIGN_OR_RETURN(state->resolved, trace::Resolve(trace, DeviceSymbols(gpu), options.defines));
   // Recorded launches read no memory: what was copied to the device in their process need not fit here.
   if (!state->AllRecorded()) HEDDLE_RETURN_IF_ERROR(state->PlaceBuffers());

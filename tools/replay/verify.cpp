@@ -1,8 +1,12 @@
 #include "tools/replay/verify.h"
 
+#include <fmt/core.h>
+
 #include "frontend/emulator/device_memory.h"
 #include "frontend/emulator/functional_runner.h"
 #include "frontend/emulator/launch_program.h"
+#include "sim/isa/launch_limits.h"
+#include "sim/sm/sm.h"
 #include "tools/replay/replay.h"
 
 namespace heddle::replay {
@@ -15,6 +19,16 @@ Result<std::unique_ptr<Replay>> Open(const trace::Trace& trace, const config::Gp
   options.mode = mode;
   options.defines = defines;
   return Replay::Open(trace, gpu, options);
+}
+
+// The emulator would execute a CTA of any size; hardware would not start it. The machine given counts too: it may be
+// larger than any that exists.
+Status CheckHardwareHolds(const config::Gpu& gpu, const isa::LaunchProgram& launch,
+                          const std::string& place) {
+  const std::string exceeded = isa::ExceededLimit(launch.code().sm_version, launch.shape());
+  if (exceeded.empty() || sm::MaxResidentCtas(gpu, launch.shape()) != 0) return Ok();
+  return Error{ExitCode::kTrace, place, "no GPU can hold a CTA of this launch: " + exceeded,
+               "describe the launch with a smaller block, cluster or shared memory"};
 }
 
 Result<emulator::RunSummary> Run(emulator::EmulatedLaunch& launch, const config::Gpu& gpu,
@@ -38,6 +52,7 @@ Result<Verification> Verify(const trace::Trace& trace, const config::Gpu& gpu, c
       return out;
     }
     HEDDLE_ASSIGN_OR_RETURN(emulator::EmulatedLaunch * launch, replay->PrepareEmulated(i));
+    HEDDLE_RETURN_IF_ERROR(CheckHardwareHolds(gpu, *launch, fmt::format("{} launch {}", trace.name, i)));
     HEDDLE_ASSIGN_OR_RETURN(const emulator::RunSummary summary, Run(*launch, gpu, delay_seed));
     out.warp_instructions += summary.warp_instructions;
     out.stream_hashes.push_back(summary.stream_hash);
