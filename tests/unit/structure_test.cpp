@@ -38,7 +38,7 @@ const std::map<std::string, std::set<std::string>>& MayInclude() {
       {"frontend/sass", {"sim/base", "sim/isa"}},
       {"frontend/emulator", {"sim/base", "sim/isa", "frontend/trace", "frontend/sass"}},
       {"frontend/import", {"sim/base", "sim/isa", "sim/sqlite", "frontend/trace", "frontend/sass"}},
-      {"frontend/capture", {"sim/base", "frontend/trace"}},
+      {"frontend/capture", {"sim/base", "sim/isa", "frontend/trace"}},
   };
   return list;
 }

@@ -5,6 +5,7 @@ namespace heddle::tools {
 const std::vector<Command>& Commands() {
   static const std::vector<Command> commands = {
       TraceCommand(),
+      CaptureCommand(),
       SassCommand(),
       RunCommand(),
       ValidateCommand(),

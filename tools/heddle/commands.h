@@ -6,6 +6,7 @@
 namespace heddle::tools {
 
 Command ArchCommand();
+Command CaptureCommand();
 Command CompletionCommand();
 Command SassCommand();
 Command TraceCommand();

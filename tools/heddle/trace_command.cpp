@@ -8,9 +8,11 @@
 #include "frontend/import/recorded_launch.h"
 #include "frontend/trace/build.h"
 #include "frontend/trace/htrace.h"
+#include "tools/heddle/capture_output.h"
 #include "tools/heddle/commands.h"
 #include "tools/heddle/table.h"
 #include "tools/heddle/trace_import.h"
+#include "tools/heddle/trace_plan.h"
 #include "tools/heddle/trace_verify.h"
 #include "tools/toolchain/toolchain.h"
 
@@ -271,6 +273,24 @@ Command TraceCommand() {
                VerifyOptions,
                "TRACE...",
                RunVerify,
+               {}},
+              {"recover",
+               "make traces of the records that a capture left",
+               RecoverOptions,
+               "FOLDER",
+               [](const po::variables_map& v, Arguments p) { return Finish(Recover(v, p)); },
+               {}},
+              {"plan",
+               "which buffers steer the kernels of a captured trace, for --snapshot index",
+               PlanOptions,
+               "TRACE...",
+               [](const po::variables_map& v, Arguments p) { return Finish(Plan(v, p)); },
+               {}},
+              {"merge",
+               "make one trace of those of several captured processes",
+               MergeOptions,
+               "TRACE...",
+               [](const po::variables_map& v, Arguments p) { return Finish(Merge(v, p)); },
                {}},
               {"extract",
                "write cubins, SASS and parameters to a folder",

@@ -1,0 +1,125 @@
+#include "frontend/capture/address_space.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace heddle::capture {
+namespace {
+
+// A fill of a part of a buffer is kept as bytes up to this length; a rule covers a buffer to its end.
+constexpr uint64_t kMostFillBytes = uint64_t{1} << 24;
+
+std::string Repeat(uint32_t value, uint32_t element_bytes, uint64_t bytes) {
+  std::string data(bytes, '\0');
+  for (uint64_t i = 0; i < bytes; ++i) data[i] = static_cast<char>(value >> 8 * (i % element_bytes));
+  return data;
+}
+
+trace::ContentRule BytesRule(const std::string& data) {
+  trace::ContentRule rule;
+  rule.kind = trace::RuleKind::kBytes;
+  rule.bytes.resize(data.size());
+  std::memcpy(rule.bytes.data(), data.data(), data.size());
+  return rule;
+}
+
+trace::ContentRule FillRule(uint32_t value, uint32_t element_bytes) {
+  trace::ContentRule rule;
+  rule.kind = value == 0 ? trace::RuleKind::kZeros : trace::RuleKind::kConstant;
+  rule.type = element_bytes == 1   ? trace::DType::kU8
+              : element_bytes == 2 ? trace::DType::kU16
+                                   : trace::DType::kU32;
+  if (value != 0) rule.a = fmt::format("{}", value);
+  return rule;
+}
+
+}  // namespace
+
+void AddressSpace::Allocate(uint64_t address, uint64_t bytes) {
+  if (address == 0 || bytes == 0 || address + bytes < address) return;
+  uint64_t& known = allocations_[address];
+  known = std::max(known, bytes);
+}
+
+bool AddressSpace::IsAllocated(uint64_t address) const {
+  auto after = allocations_.upper_bound(address);
+  // Ranges may overlap: a few steps back find the one that reaches over the last.
+  for (int steps = 0; after != allocations_.begin() && steps < 16; ++steps) {
+    --after;
+    if (address - after->first < after->second) return true;
+  }
+  return false;
+}
+
+void AddressSpace::Write(uint64_t address, std::string bytes, uint32_t launch) {
+  if (address == 0 || bytes.empty()) return;
+  const uint64_t size = bytes.size();
+  written_.push_back({address, size, launch, std::move(bytes), 0, 0});
+}
+
+void AddressSpace::Fill(uint64_t address, uint32_t value, uint32_t element_bytes, uint64_t count,
+                        uint32_t launch) {
+  uint64_t bytes = 0;
+  if (address == 0 || count == 0 || (element_bytes != 1 && element_bytes != 2 && element_bytes != 4) ||
+      __builtin_mul_overflow(count, uint64_t{element_bytes}, &bytes))
+    return;
+  written_.push_back({address, bytes, launch, {}, value, element_bytes});
+}
+
+std::vector<std::pair<uint64_t, uint64_t>> AddressSpace::Ranges() const {
+  std::vector<std::pair<uint64_t, uint64_t>> ranges(allocations_.begin(), allocations_.end());
+  for (const Written& each : written_)
+    if (!IsAllocated(each.address)) ranges.emplace_back(each.address, each.bytes);
+  std::sort(ranges.begin(), ranges.end());
+  std::vector<std::pair<uint64_t, uint64_t>> merged;
+  for (const auto& [address, bytes] : ranges) {
+    if (merged.empty() || address >= merged.back().first + merged.back().second)
+      merged.emplace_back(address, bytes);
+    else
+      merged.back().second = std::max(merged.back().second, address + bytes - merged.back().first);
+  }
+  return merged;
+}
+
+uint64_t AddressSpace::MoveTo(trace::Trace* trace, uint32_t launches) {
+  const auto ranges = Ranges();
+  const auto first = static_cast<uint32_t>(trace->buffers.size());
+  for (const auto& [address, bytes] : ranges) {
+    trace::Buffer buffer;
+    buffer.name = fmt::format("at_{:x}", address);
+    buffer.shape = {trace::Expr(static_cast<int64_t>(bytes))};
+    buffer.address = address;
+    trace->buffers.push_back(std::move(buffer));
+  }
+  uint64_t left_out = 0;
+  for (const Written& each : written_) {
+    if (each.launch >= launches && each.launch != 0) continue;
+    auto range = std::upper_bound(ranges.begin(), ranges.end(), std::make_pair(each.address, UINT64_MAX));
+    if (range == ranges.begin()) continue;
+    --range;
+    const uint64_t offset = each.address - range->first;
+    if (offset >= range->second) continue;
+    const uint64_t bytes = std::min(each.bytes, range->second - offset);
+    trace::Content content;
+    content.buffer = first + static_cast<uint32_t>(range - ranges.begin());
+    content.offset_bytes = static_cast<int64_t>(offset);
+    content.before_launch = each.launch;
+    if (!each.data.empty()) {
+      content.rule = BytesRule(each.data.substr(0, bytes));
+    } else if (offset + bytes == range->second) {
+      content.rule = FillRule(each.value, each.element_bytes);
+    } else if (bytes <= kMostFillBytes) {
+      content.rule = BytesRule(Repeat(each.value, each.element_bytes, bytes));
+    } else {
+      left_out += bytes;
+      continue;
+    }
+    trace->contents.push_back(std::move(content));
+  }
+  written_.clear();
+  return left_out;
+}
+
+}  // namespace heddle::capture

@@ -1,0 +1,44 @@
+// The device memory of a captured process as buffers of a trace: ranges that were ever allocated, and what is known of their
+// contents.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "frontend/trace/trace.h"
+
+namespace heddle::capture {
+
+class AddressSpace {
+ public:
+  void Allocate(uint64_t address, uint64_t bytes);
+  // Nothing becomes free: an address means the same buffer from the first launch to the last.
+  bool IsAllocated(uint64_t address) const;
+
+  // The bytes at `address` are these before the launch of number `launch`.
+  void Write(uint64_t address, std::string bytes, uint32_t launch);
+  void Fill(uint64_t address, uint32_t value, uint32_t element_bytes, uint64_t count, uint32_t launch);
+
+  // Buffers by address: ranges that overlap became one. Contents outside of all ranges make a range of their own; those that would
+  // come behind the last of `launches` launches are left out. Returns the bytes of fills that were too long to be kept.
+  uint64_t MoveTo(trace::Trace* trace, uint32_t launches);
+
+ private:
+  struct Written {
+    uint64_t address = 0;
+    uint64_t bytes = 0;
+    uint32_t launch = 0;
+    std::string data;  // of `bytes` bytes; empty: a fill
+    uint32_t value = 0;
+    uint32_t element_bytes = 0;
+  };
+  std::vector<std::pair<uint64_t, uint64_t>> Ranges() const;
+
+  std::map<uint64_t, uint64_t> allocations_;  // start -> the largest size at it
+  std::vector<Written> written_;
+};
+
+}  // namespace heddle::capture

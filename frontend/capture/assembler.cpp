@@ -1,0 +1,234 @@
+#include "frontend/capture/assembler.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "frontend/capture/advice.h"
+
+namespace heddle::capture {
+namespace {
+
+constexpr uint32_t kClusterAttribute = 4;       // CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+constexpr uint32_t kProgrammaticAttribute = 6;  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+
+std::array<trace::Expr, 3> Extent(const google::protobuf::RepeatedField<uint32_t>& values) {
+  std::array<trace::Expr, 3> extent{trace::Expr(1), trace::Expr(1), trace::Expr(1)};
+  for (int i = 0; i < 3 && i < values.size(); ++i) extent[static_cast<size_t>(i)] = trace::Expr(values[i]);
+  return extent;
+}
+
+uint32_t WordOf(const std::string& bytes, size_t index) {
+  uint32_t word = 0;
+  if (bytes.size() >= 4 * (index + 1)) std::memcpy(&word, bytes.data() + 4 * index, 4);
+  return word;
+}
+
+void ReadAttributes(const pb::Launch& from, trace::Launch* to) {
+  for (const pb::Launch::Attribute& attribute : from.attribute()) {
+    if (attribute.id() == kProgrammaticAttribute) to->programmatic = WordOf(attribute.value(), 0) != 0;
+    if (attribute.id() == kClusterAttribute)
+      for (size_t i = 0; i < 3; ++i) to->cluster[i] = trace::Expr(WordOf(attribute.value(), i));
+  }
+}
+
+}  // namespace
+
+void Assembler::Take(const pb::Record& record) {
+  switch (record.kind_case()) {
+    case pb::Record::kStart:
+      captured_.process = record.start().process();
+      break;
+    case pb::Record::kImage:
+      modules_.AddImage(record.image().id(), record.image().size_bytes(), record.image().crc());
+      break;
+    case pb::Record::kFunction: {
+      const pb::Function& f = record.function();
+      if (f.ambiguous()) ++ambiguous_;
+      modules_.AddFunction(f.id(), f.name(), f.image() == 0 ? std::nullopt : std::optional(f.image() - 1));
+      break;
+    }
+    case pb::Record::kLaunch:
+      TakeLaunch(record.launch());
+      break;
+    case pb::Record::kKernel: {
+      const pb::Kernel& k = record.kernel();
+      if (k.start_ns() != 0)  // 0: no time was taken
+        times_.push_back({k.correlation(), k.node(), k.start_ns(), k.duration_ns(), k.name()});
+      break;
+    }
+    case pb::Record::kKernelName:
+      kernel_names_[record.kernel_name().id()] = record.kernel_name().name();
+      break;
+    case pb::Record::kAllocation:
+      if (record.allocation().operation() == pb::Allocation::allocate)
+        memory_.Allocate(record.allocation().address(), record.allocation().size_bytes());
+      break;
+    case pb::Record::kCopy:
+      TakeCopy(record.copy());
+      break;
+    case pb::Record::kFill: {
+      const pb::Fill& f = record.fill();
+      memory_.Fill(f.address(), f.value(), f.element_bytes(), f.count(), order_.launch_count());
+      break;
+    }
+    case pb::Record::kStreamEvent:
+      TakeStreamEvent(record.stream_event());
+      break;
+    case pb::Record::kTensorMap:
+      if (!tensor_maps_.Add(record.tensor_map())) ++unsupported_maps_;
+      break;
+    case pb::Record::kGraphNode:
+      TakeGraphNode(record.graph_node());
+      break;
+    case pb::Record::kGraphLaunch:
+      TakeGraphLaunch(record.graph_launch());
+      break;
+    case pb::Record::kDevice:
+      TakeDevice(record.device());
+      break;
+    case pb::Record::kCollective:
+      TakeCollective(record.collective());
+      break;
+    case pb::Record::kSnapshot:
+      memory_.Write(record.snapshot().address(), record.snapshot().data(), order_.launch_count());
+      break;
+    case pb::Record::kNote:
+      TakeNote(record.note());
+      break;
+    default:
+      break;
+  }
+}
+
+bool Assembler::Append(const pb::Launch& from, uint64_t correlation, const std::vector<uint64_t>& nodes) {
+  std::string why;
+  const std::optional<Modules::Used> used = modules_.Use(from.function(), &captured_.trace, &why);
+  if (!used) {
+    ++left_out_[fmt::format("{}: {}", modules_.NameOf(from.function()), why)];
+    return false;
+  }
+  const trace::Function& function = captured_.trace.functions[used->function];
+  trace::Launch launch;
+  launch.name = function.name;
+  launch.function = used->function;
+  launch.grid = Extent(from.grid());
+  launch.block = Extent(from.block());
+  if (used->cluster)
+    launch.cluster = {trace::Expr(used->cluster->x), trace::Expr(used->cluster->y),
+                      trace::Expr(used->cluster->z)};
+  launch.dynamic_shared_bytes = trace::Expr(from.shared_bytes());
+  launch.frozen_grid = true;
+  ReadAttributes(from, &launch);
+  if (from.missing() != pb::Launch::nothing) ++without_parameters_;
+  launch.parameters.resize(function.parameter_bytes);
+  std::memcpy(launch.parameters.data(), from.parameters().data(),
+              std::min(launch.parameters.size(), from.parameters().size()));
+  const auto index = static_cast<uint32_t>(captured_.trace.launches.size());
+  for (const uint64_t node : nodes) launch_of_[{correlation, node}] = index;
+  captured_.trace.launches.push_back(std::move(launch));
+  tensor_maps_.FindIn(&captured_.trace);
+  return true;
+}
+
+void Assembler::TakeLaunch(const pb::Launch& launch) {
+  if (launch.node() != 0) {
+    graphs_.SetLaunch(launch.node(), static_cast<uint32_t>(node_launches_.size()));
+    node_launches_.push_back(launch);
+    graph_kernels_.clear();
+    return;
+  }
+  if (!Append(launch, launch.correlation(), {0})) return;
+  const uint32_t index = order_.launch_count();
+  captured_.trace.launches.back().stream = order_.Launch({launch.context(), launch.stream()});
+  AttachCollectives(launch.thread(), index, captured_.trace.launches.back().name);
+}
+
+void Assembler::TakeGraphLaunch(const pb::GraphLaunch& launch) {
+  uint32_t unknown = 0;
+  auto found = graph_kernels_.find(launch.graph());
+  if (found == graph_kernels_.end())
+    found = graph_kernels_.emplace(launch.graph(), graphs_.Kernels(launch.graph(), &unknown)).first;
+  unknown_nodes_ += unknown;
+  const uint32_t first = order_.launch_count();
+  // Launches whose cubin is not known are left out; who waited for them waits for what they waited for.
+  std::vector<std::vector<uint32_t>> stands_for, depends_on;
+  for (const Graphs::Kernel& kernel : found->second) {
+    std::vector<uint32_t> before;
+    for (const uint32_t dependency : kernel.depends_on)
+      for (const uint32_t each : stands_for[dependency])
+        if (std::find(before.begin(), before.end(), each) == before.end()) before.push_back(each);
+    if (Append(node_launches_[kernel.launch], launch.correlation(), kernel.ids)) {
+      stands_for.push_back({static_cast<uint32_t>(depends_on.size())});
+      depends_on.push_back(std::move(before));
+    } else {
+      stands_for.push_back(std::move(before));
+    }
+  }
+  const std::vector<uint32_t> streams = order_.LaunchGraph({launch.context(), launch.stream()}, depends_on);
+  for (size_t i = 0; i < streams.size(); ++i) {
+    trace::Launch& each = captured_.trace.launches[first + i];
+    each.stream = streams[i];
+    AttachCollectives(launch.thread(), static_cast<uint32_t>(first + i), each.name);
+  }
+}
+
+void Assembler::TakeGraphNode(const pb::GraphNode& node) {
+  graph_kernels_.clear();
+  switch (node.operation()) {
+    case pb::GraphNode::created:
+      graphs_.NodeCreated(node.graph(), node.node(), node.type(), node.id());
+      break;
+    case pb::GraphNode::cloned:
+      graphs_.NodeCloned(node.graph(), node.node(), node.other(), node.type(), node.id());
+      break;
+    case pb::GraphNode::depends_on:
+      graphs_.NodeDependsOn(node.node(), node.other());
+      break;
+    case pb::GraphNode::instantiated:
+      graphs_.Instantiated(node.graph(), node.other());
+      break;
+    default:
+      break;
+  }
+}
+
+void Assembler::TakeStreamEvent(const pb::StreamEvent& event) {
+  const LaunchOrder::Stream stream{event.context(), event.stream()};
+  if (event.operation() == pb::StreamEvent::record) order_.RecordEvent(stream, event.event());
+  if (event.operation() == pb::StreamEvent::wait) order_.WaitForEvent(stream, event.event());
+  if (event.operation() == pb::StreamEvent::stream_destroyed) order_.DestroyStream(event.stream());
+}
+
+void Assembler::TakeCopy(const pb::Copy& copy) {
+  if (!copy.data().empty()) {
+    memory_.Write(copy.destination(), copy.data(), order_.launch_count());
+  } else if (copy.destination() != 0 && copy.source() != 0 && memory_.IsAllocated(copy.source()) &&
+             memory_.IsAllocated(copy.destination())) {
+    ++device_copies_;
+  }
+}
+
+void Assembler::TakeDevice(const pb::Device& device) {
+  trace::Device& out = captured_.trace.device;
+  if (!out.name.empty()) return;  // the first one is the process's own, unless it uses several
+  out.name = device.name();
+  for (int i = 0; i < device.attribute_size() && i < device.value_size(); ++i) {
+    std::string name = fmt::format("cuda_attribute_{}", device.attribute(i));
+#define HEDDLE_ATTRIBUTE(number, text) \
+  if (device.attribute(i) == number) name = #text;
+#include "frontend/capture/device_attributes.def"
+#undef HEDDLE_ATTRIBUTE
+    out.attributes[name] = device.value(i);
+  }
+  const auto number = [&](const char* name) {
+    const auto found = out.attributes.find(name);
+    return found == out.attributes.end() ? int64_t{0} : found->second;
+  };
+  out.sm_version =
+      static_cast<uint32_t>(10 * number("compute_capability_major") + number("compute_capability_minor"));
+}
+
+void Assembler::TakeNote(const pb::Note& note) { Warn(Advice(note)); }
+
+}  // namespace heddle::capture

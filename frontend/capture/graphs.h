@@ -1,0 +1,48 @@
+// Graphs of a captured process: which launches a graph launch runs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace heddle::capture {
+
+// Handles may come back for other graphs and nodes: what is said last counts.
+class Graphs {
+ public:
+  void NodeCreated(uint64_t graph, uint64_t node, uint32_t type, uint64_t id);
+  void NodeCloned(uint64_t graph, uint64_t node, uint64_t original, uint32_t type, uint64_t id);
+  void NodeDependsOn(uint64_t node, uint64_t dependency);
+  void Instantiated(uint64_t graph, uint64_t executable);
+  // The node runs this launch (an index of the caller's) from now on.
+  void SetLaunch(uint64_t node, uint32_t launch);
+
+  struct Kernel {
+    uint32_t launch = 0;
+    std::vector<uint64_t> ids;         // CUPTI's numbers that its records may carry
+    std::vector<uint32_t> depends_on;  // earlier kernels in the list
+  };
+  // The kernels of an executable graph, each after those that it waits for. Copies and fills between them only pass dependences on.
+  // `unknown` counts kernel nodes whose launch was not seen.
+  std::vector<Kernel> Kernels(uint64_t executable, uint32_t* unknown) const;
+
+ private:
+  struct Node {
+    uint64_t graph = 0;
+    uint64_t original = 0;  // 0: none
+    uint64_t id = 0;
+    uint32_t type = 0;
+    uint32_t launch = UINT32_MAX;
+    std::vector<uint64_t> depends_on;
+    std::vector<uint64_t> clones;
+  };
+  uint32_t LaunchOf(uint64_t node) const;
+  std::vector<uint64_t> DependenciesOf(uint64_t node) const;
+
+  std::map<uint64_t, Node> nodes_;
+  std::map<uint64_t, std::vector<uint64_t>> graphs_;  // nodes in the order of creation
+  std::map<uint64_t, uint64_t> executables_;          // -> graph
+};
+
+}  // namespace heddle::capture

@@ -1,0 +1,299 @@
+// What the capture library needs of CUDA's driver interface and of CUPTI: structures, callback ids and constants, declared here so
+// that no CUDA Toolkit is needed to build. They are ABI: NVIDIA appends to them and does not change them.
+// tests/unit/capture_abi_test.cpp holds every one against the toolkit's own headers, where those are found.
+//
+// Handles are addresses that are never followed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace heddle::capture::abi {
+
+using Handle = void*;  // CUfunction, CUmodule, CUstream, ...
+
+// ---- CUPTI: callbacks ------------------------------------------------------------------------------------------------
+
+enum Domain : uint32_t { kDriverApi = 1, kResource = 3 };
+
+enum Site : uint32_t { kEnter = 0, kExit = 1 };
+
+struct CallbackData {
+  uint32_t site;
+  const char* function_name;
+  const void* parameters;  // <name>_params of the toolkit's generated_cuda_meta.h
+  void* return_value;      // CUresult, at kExit
+  const char* symbol_name;
+  Handle context;
+  uint32_t context_uid;
+  uint64_t* correlation_data;
+  uint32_t correlation_id;
+};
+
+struct ResourceData {
+  Handle context;
+  Handle stream;
+  void* descriptor;  // ModuleData, GraphData
+};
+
+struct ModuleData {
+  uint32_t module_id;
+  size_t cubin_size;
+  const char* cubin;
+};
+
+struct GraphData {
+  Handle graph;
+  Handle original_graph;
+  Handle node;
+  Handle original_node;
+  uint32_t node_type;
+  Handle dependency;
+  Handle graph_exec;
+};
+
+enum ResourceId : uint32_t {
+  kContextCreated = 1,
+  kContextDestroyStarting = 2,
+  kStreamCreated = 3,
+  kStreamDestroyStarting = 4,
+  kModuleLoaded = 6,
+  kModuleUnloadStarting = 7,
+  kGraphNodeCreated = 13,
+  kGraphNodeDependencyCreated = 15,
+  kGraphExecCreated = 18,
+  kGraphNodeCloned = 20,
+};
+
+struct SubscriberParams {
+  size_t struct_size;
+  const char* subscriber_name;
+  char* old_subscriber_name;
+  size_t old_subscriber_size;
+};
+
+using CallbackFunction = void (*)(void* user, uint32_t domain, uint32_t id, const void* data);
+
+// ---- CUPTI: activity -------------------------------------------------------------------------------------------------
+
+enum ActivityKind : uint32_t { kMemcpy = 1, kMemset = 2, kConcurrentKernel = 10 };
+
+// The front part that all of CUPTI 12 and 13 share (CUpti_ActivityKernel8 and later).
+struct __attribute__((packed, aligned(8))) KernelActivity {
+  uint32_t kind;
+  uint8_t cache_config;
+  uint8_t shared_memory_config;
+  uint16_t registers_per_thread;
+  uint32_t partitioned_requested;
+  uint32_t partitioned_executed;
+  uint64_t start;
+  uint64_t end;
+  uint64_t completed;
+  uint32_t device_id;
+  uint32_t context_id;
+  uint32_t stream_id;
+  int32_t grid[3];
+  int32_t block[3];
+  int32_t static_shared_memory;
+  int32_t dynamic_shared_memory;
+  uint32_t local_memory_per_thread;
+  uint32_t local_memory_total;
+  uint32_t correlation_id;
+  int64_t grid_id;
+  const char* name;
+  void* reserved0;
+  uint64_t queued;
+  uint64_t submitted;
+  uint8_t launch_type;
+  uint8_t carveout_is_requested;
+  uint8_t carveout_requested;
+  uint8_t padding;
+  uint32_t shared_memory_executed;
+  uint64_t graph_node_id;
+  uint32_t shared_limit_config;
+  uint32_t graph_id;
+};
+
+// CUpti_ActivityMemcpy5 and later.
+struct __attribute__((packed, aligned(8))) MemcpyActivity {
+  uint32_t kind;
+  uint8_t copy_kind;
+  uint8_t source_kind;
+  uint8_t destination_kind;
+  uint8_t flags;
+  uint64_t bytes;
+  uint64_t start;
+  uint64_t end;
+  uint32_t device_id;
+  uint32_t context_id;
+  uint32_t stream_id;
+  uint32_t correlation_id;
+};
+
+// CUpti_ActivityMemset4 and later.
+struct __attribute__((packed, aligned(8))) MemsetActivity {
+  uint32_t kind;
+  uint32_t value;
+  uint64_t bytes;
+  uint64_t start;
+  uint64_t end;
+  uint32_t device_id;
+  uint32_t context_id;
+  uint32_t stream_id;
+  uint32_t correlation_id;
+};
+
+inline constexpr uint32_t kOldestApiVersion = 19;  // CUPTI of CUDA 12.0
+
+// ---- Driver ----------------------------------------------------------------------------------------------------------
+
+// Names and numbers of the driver interface's callbacks that are read. HEDDLE_DRIVER_CALL(name, id)
+enum DriverCall : uint32_t {
+#define HEDDLE_DRIVER_CALL(name, id) k_##name = id,
+#include "frontend/capture/inject/driver_calls.def"
+#undef HEDDLE_DRIVER_CALL
+};
+
+struct LaunchAttribute {
+  uint32_t id;
+  uint32_t padding;
+  union {
+    unsigned char bytes[64];
+    uint32_t words[16];
+  } value;
+};
+enum LaunchAttributeId : uint32_t { kCooperative = 2, kCluster = 4, kProgrammaticSerialization = 6 };
+
+struct LaunchConfig {
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t shared_bytes;
+  Handle stream;
+  LaunchAttribute* attributes;
+  uint32_t attribute_count;
+};
+
+struct LaunchParams {  // cuLaunchKernel; cuLaunchCooperativeKernel has no `extra`
+  Handle function;
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t shared_bytes;
+  Handle stream;
+  void** kernel_params;
+  void** extra;
+};
+struct LaunchExParams {
+  const LaunchConfig* config;
+  Handle function;
+  void** kernel_params;
+  void** extra;
+};
+struct KernelNodeParams {  // CUDA_KERNEL_NODE_PARAMS_v2; the first version ends at `extra`
+  Handle function;
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t shared_bytes;
+  void** kernel_params;
+  void** extra;
+  Handle kernel;
+  Handle context;
+};
+
+inline constexpr uintptr_t kExtraEnd = 0;
+inline constexpr uintptr_t kExtraBufferPointer = 1;
+inline constexpr uintptr_t kExtraBufferSize = 2;
+
+struct
+    ModuleLoadParams {  // cuModuleLoad, cuModuleLoadData, cuModuleLoadDataEx, cuModuleLoadFatBinary, cuLibraryLoad*
+  Handle* result;
+  const void* image;
+};
+struct GetByNameParams {  // cuModuleGetFunction, cuLibraryGetKernel
+  Handle* result;
+  Handle owner;
+  const char* name;
+};
+struct GetParams {  // cuKernelGetFunction, cuLibraryGetModule
+  Handle* result;
+  Handle owner;
+};
+
+struct AllocParams {  // cuMemAlloc, cuMemAllocManaged, cuMemAllocAsync, cuMemAllocFromPoolAsync
+  uint64_t* address;
+  size_t bytes;
+};
+struct AllocPitchParams {
+  uint64_t* address;
+  size_t* pitch;
+  size_t width_bytes;
+  size_t height;
+};
+struct FreeParams {  // cuMemFree, cuMemFreeAsync
+  uint64_t address;
+};
+struct MapParams {  // cuMemMap, cuMemUnmap
+  uint64_t address;
+  size_t bytes;
+};
+
+// Every copy of one range begins so; HtoD has a host address as its source, DtoH as its destination.
+struct CopyParams {
+  uint64_t destination;
+  uint64_t source;
+  size_t bytes;
+  Handle stream;  // of the asynchronous ones
+};
+struct FillParams {  // cuMemsetD8, D16, D32: `count` elements
+  uint64_t destination;
+  uint32_t value;
+  size_t count;
+  Handle stream;
+};
+
+struct EventRecordParams {
+  Handle event;
+  Handle stream;
+};
+struct StreamWaitParams {
+  Handle stream;
+  Handle event;
+  uint32_t flags;
+};
+struct GraphLaunchParams {
+  Handle graph_exec;
+  Handle stream;
+};
+struct GraphAddKernelParams {
+  Handle* node;
+  Handle graph;
+  const Handle* dependencies;
+  size_t dependency_count;
+  const KernelNodeParams* kernel;
+};
+struct GraphSetKernelParams {  // cuGraphKernelNodeSetParams
+  Handle node;
+  const KernelNodeParams* kernel;
+};
+struct GraphExecSetKernelParams {
+  Handle graph_exec;
+  Handle node;
+  const KernelNodeParams* kernel;
+};
+
+struct TensorMapParams {  // cuTensorMapEncodeTiled
+  void* map;              // 128 bytes
+  uint32_t type;
+  uint32_t rank;
+  uint64_t address;
+  const uint64_t* size;
+  const uint64_t* stride_bytes;
+  const uint32_t* box;
+  const uint32_t* element_stride;
+  uint32_t interleave;
+  uint32_t swizzle;
+  uint32_t promotion;
+  uint32_t fill;
+};
+inline constexpr size_t kTensorMapBytes = 128;
+
+}  // namespace heddle::capture::abi

@@ -1,0 +1,239 @@
+// What `heddle capture --snapshot` keeps of memory, and that a captured launch computes the right numbers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <sstream>
+
+#include "frontend/trace/build.h"
+#include "frontend/trace/htrace.h"
+#include "tests/support/capture_run.h"
+
+namespace heddle {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_support::CaptureFolder;
+using testing_support::Outcome;
+using testing_support::ReadFile;
+using testing_support::Shell;
+
+const std::string kHeddle = HEDDLE_BINARY_DIR "/tools/heddle/heddle ";
+
+std::string Text(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// A player's script that does what a committed trace describes.
+std::string ScriptOf(const trace::Trace& trace, const trace::ResolvedTrace& resolved,
+                     const CaptureFolder& folder) {
+  std::string script;
+  for (size_t m = 0; m < trace.modules.size(); ++m)
+    script += "module m" + std::to_string(m) + " " +
+              folder.Write("m" + std::to_string(m) + ".cubin", Text(trace.modules[m].cubin)) + "\n";
+  for (size_t f = 0; f < trace.functions.size(); ++f)
+    script += "function f" + std::to_string(f) + " m" + std::to_string(trace.functions[f].module) + " " +
+              trace.functions[f].name + "\n";
+  for (size_t b = 0; b < resolved.buffers.size(); ++b)
+    script += "alloc b" + std::to_string(b) + " " + std::to_string(resolved.buffers[b].size_bytes) + "\n";
+  for (const trace::ResolvedContent& content : resolved.contents) {
+    std::vector<std::byte> bytes(content.size_bytes);
+    content.source->Fill(0, bytes);
+    const std::string name = "b" + std::to_string(content.buffer);
+    script += "upload " + name + " " + folder.Write(name, Text(bytes)) + "\n";
+  }
+  for (size_t l = 0; l < trace.launches.size(); ++l) {
+    const trace::ResolvedLaunch& launch = resolved.launches[l];
+    const auto extent = [](Dim3 d) {
+      return std::to_string(d.x) + "," + std::to_string(d.y) + "," + std::to_string(d.z);
+    };
+    script += "launch f" + std::to_string(launch.function) + " " + extent(launch.grid) + " " +
+              extent(launch.block) + " " + std::to_string(launch.dynamic_shared_bytes) + " 0";
+    for (const trace::ParameterSlot& slot : trace.functions[launch.function].parameters) {
+      uint64_t value = 0;
+      std::memcpy(&value, launch.parameters.data() + slot.offset, slot.size_bytes);
+      std::string word = (slot.size_bytes == 8 ? " q:" : " i:") + std::to_string(value);
+      for (size_t b = 0; b < resolved.buffers.size() && slot.size_bytes == 8; ++b)
+        if (value - resolved.buffers[b].address < resolved.buffers[b].size_bytes)
+          word = " b:b" + std::to_string(b) + "+" + std::to_string(value - resolved.buffers[b].address);
+      script += word;
+    }
+    script += "\n";
+  }
+  return script;
+}
+
+// Captured contents, parameters and code; the check and the decoded SASS of the original. The buffers get their names and types back.
+trace::Trace WithCheckOf(const trace::Trace& original, const trace::ResolvedTrace& resolved,
+                         trace::Trace captured) {
+  captured.check = original.check;
+  captured.sass = original.sass;
+  EXPECT_EQ(captured.functions.size(), original.functions.size());
+  // The player allocates in the original's order; captured buffers are sorted by address, and the parameters tell which is which.
+  for (const trace::ParameterSlot& slot : original.functions[0].parameters) {
+    if (slot.size_bytes != 8) continue;
+    uint64_t was = 0, is = 0;
+    std::memcpy(&was, resolved.launches[0].parameters.data() + slot.offset, 8);
+    std::memcpy(&is, captured.launches[0].parameters.data() + slot.offset, 8);
+    for (size_t b = 0; b < resolved.buffers.size(); ++b) {
+      if (resolved.buffers[b].address != was) continue;
+      for (trace::Buffer& buffer : captured.buffers) {
+        if (buffer.address != is) continue;
+        buffer.name = original.buffers[b].name;
+        buffer.type = original.buffers[b].type;
+        buffer.shape.clear();
+        for (const uint64_t extent : resolved.buffers[b].shape)
+          buffer.shape.emplace_back(static_cast<int64_t>(extent));
+      }
+    }
+  }
+  captured.defines = {};
+  for (const auto& [name, value] : resolved.defines) captured.defines.emplace_back(name, trace::Expr(value));
+  return captured;
+}
+
+// The whole way: a committed kernel's launch, played to the capture by a real process, is executed and gives the numbers that the
+// reference computes from the captured inputs. With a parameter changed, it does not.
+TEST(CaptureContents, ACapturedLaunchComputesTheRightNumbers) {
+  const Result<trace::Trace> original =
+      trace::ReadTrace(HEDDLE_SOURCE_DIR "/traces/silu_and_mul.sm_80.htrace");
+  ASSERT_TRUE(original.ok());
+  const Result<trace::ResolvedTrace> resolved =
+      trace::Resolve(*original, trace::TypicalDevice(), {{"tokens", 2}});
+  ASSERT_TRUE(resolved.ok());
+  const CaptureFolder folder;
+  const Outcome run = folder.CaptureRaw(ScriptOf(*original, *resolved, folder), "--snapshot all");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  trace::Trace captured = WithCheckOf(*original, *resolved, folder.Read());
+  ASSERT_EQ(captured.launches.size(), original->launches.size());
+  EXPECT_EQ(captured.modules[0].sha256, original->modules[0].sha256);
+  const std::string path = folder.Path("checked.htrace");
+  ASSERT_TRUE(trace::WriteTrace(captured, path).ok());
+  const Outcome verify = Shell(kHeddle + "trace verify " + path);
+  EXPECT_EQ(verify.exit_code, 0) << verify.out << verify.err;
+
+  // Inputs that were not what the kernel saw give other numbers: the check can fail.
+  for (trace::Content& content : captured.contents)
+    if (!content.rule.bytes.empty()) content.rule.bytes[0] ^= std::byte{0x40};
+  captured.launches[0].grid[0] = trace::Expr(1);
+  ASSERT_TRUE(trace::WriteTrace(captured, path).ok());
+  EXPECT_NE(Shell(kHeddle + "trace verify " + path).exit_code, 0);
+}
+
+TEST(CaptureContents, ACapturedTraceRunsOnAMachine) {
+  const Result<trace::Trace> original =
+      trace::ReadTrace(HEDDLE_SOURCE_DIR "/traces/silu_and_mul.sm_80.htrace");
+  ASSERT_TRUE(original.ok());
+  const Result<trace::ResolvedTrace> resolved =
+      trace::Resolve(*original, trace::TypicalDevice(), {{"tokens", 2}});
+  ASSERT_TRUE(resolved.ok());
+  const CaptureFolder folder;
+  ASSERT_EQ(folder.CaptureRaw(ScriptOf(*original, *resolved, folder), "--snapshot all").exit_code, 0);
+  trace::Trace captured = folder.Read();
+  captured.sass = original->sass;  // without a disassembler on this machine
+  const std::string path = folder.Path("run.htrace");
+  ASSERT_TRUE(trace::WriteTrace(captured, path).ok());
+  const Outcome run = Shell(kHeddle + "run " + path + " -a a100_sxm4_80gb --db " + folder.Path("a.db"));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("a100_sxm4_80gb"));
+}
+
+struct Kept {
+  uint64_t offset;
+  uint32_t before;
+  uint32_t word;
+  bool operator==(const Kept&) const = default;
+};
+void PrintTo(const Kept& kept, std::ostream* out) {
+  *out << kept.offset << " before " << kept.before << ": " << kept.word;
+}
+std::vector<Kept> Contents(const trace::Trace& trace) {
+  std::vector<Kept> kept;
+  for (const trace::Content& content : trace.contents) {
+    if (content.rule.kind != trace::RuleKind::kBytes) continue;
+    uint32_t word = 0;
+    std::memcpy(&word, content.rule.bytes.data(), 4);
+    kept.push_back({static_cast<uint64_t>(content.offset_bytes.value), content.before_launch, word});
+  }
+  return kept;
+}
+
+// The buffer is filled on the device by a copy, which only a snapshot can see. Four ways for a process to find its driver's functions
+// would hide the launches from a shim; two are tried: cudart's, and dlsym alone.
+TEST(CaptureContents, SnapshotsSeeWhatIsInMemoryHoweverTheDriverWasFound) {
+  for (const char* environment : {"", "PLAYER_DLSYM=1", "DOUBLE_PRIVATE=1"}) {
+    const CaptureFolder folder;
+    const std::string plan = folder.Write("plan", "# comment\n0 k\n0 other\n");
+    const Outcome run = folder.Capture(
+        "alloc b 64\nalloc c 64\nfill b 77 16\ncopy a b 64\n"
+        "launch f 1,1,1 32,1,1 0 0 b:a i:1\n"
+        "launch f 1,1,1 32,1,1 0 0 b:a i:2\n"  // unchanged: not kept again
+        "fill c 78 16\ncopy a c 64\n"
+        "launch f 1,1,1 32,1,1 0 0 b:a i:3\n",
+        "--snapshot index --plan " + plan, environment);
+    ASSERT_EQ(run.exit_code, 0) << environment << run.err;
+    EXPECT_THAT(Contents(folder.Read()), ElementsAre(Kept{0, 0, 77}, Kept{0, 2, 78})) << environment;
+  }
+}
+
+TEST(CaptureContents, WithoutBeingAskedNothingIsKept) {
+  const CaptureFolder folder;
+  const std::string data = folder.Write("data", "secret words of a user");
+  ASSERT_EQ(folder.Capture("upload a " + data + "\nlaunch f 1,1,1 32,1,1 0 0 b:a i:1\n", "--keep-records")
+                .exit_code,
+            0);
+  EXPECT_TRUE(folder.Read().contents.empty());
+}
+
+TEST(CaptureContents, AllKeepsEachAllocationOnceAndAgainWhenItsAddressIsANewOne) {
+  const CaptureFolder folder;
+  ASSERT_EQ(folder
+                .Capture("alloc b 64\nfill b 5 16\ncopy a b 64\nlaunch f 1,1,1 32,1,1 0 0 b:a+8 i:1\n"
+                         "launch f 1,1,1 32,1,1 0 0 b:a i:2\n",
+                         "--snapshot all")
+                .exit_code,
+            0);
+  EXPECT_THAT(Contents(folder.Read()), ElementsAre(Kept{0, 0, 5}));
+}
+
+// Nothing may be copied while a graph is captured (the double refuses it); its buffers are read before each of its launches.
+TEST(CaptureContents, GraphsAreSnapshotAtEachReplay) {
+  const CaptureFolder folder;
+  const std::string plan = folder.Write("plan", "0 k\n");
+  const Outcome run = folder.Capture(
+      "alloc b 64\nbegin 1\nlaunch f 1,1,1 32,1,1 0 1 b:a i:1\nlaunch f 1,1,1 32,1,1 0 1 b:a i:2\nend 1 g\n"
+      "instantiate e g\nfill b 7 16\ncopy a b 64\ngraph e 1\nfill b 8 16\ncopy a b 64\ngraph e 1\n",
+      "--snapshot index --plan " + plan);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, testing::Not(HasSubstr("could not be read")));
+  EXPECT_THAT(Contents(folder.Read()), ElementsAre(Kept{0, 0, 7}, Kept{0, 2, 8}));
+}
+
+// The plan of a paged decode: lengths and block table, and not what is only written.
+TEST(CaptureContents, PlanNamesTheBuffersThatSteer) {
+  const CaptureFolder folder;
+  const std::string trace = HEDDLE_SOURCE_DIR "/traces/paged_decode.sm_80.htrace";
+  const Outcome run = Shell(kHeddle + "trace plan " + trace + " -o " + folder.Path("plan"));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const Result<trace::Trace> original = trace::ReadTrace(trace);
+  ASSERT_TRUE(original.ok());
+  const Result<trace::ResolvedTrace> resolved = trace::Resolve(*original, trace::TypicalDevice());
+  ASSERT_TRUE(resolved.ok());
+  std::set<std::string> named;
+  std::istringstream plan(ReadFile(folder.Path("plan")));
+  for (std::string line; std::getline(plan, line);) {
+    if (line[0] == '#') continue;
+    const size_t offset = std::stoul(line);
+    uint64_t value = 0;
+    std::memcpy(&value, resolved->launches[0].parameters.data() + offset, 8);
+    for (const trace::ResolvedBuffer& buffer : resolved->buffers)
+      if (value == buffer.address) named.insert(buffer.name);
+  }
+  EXPECT_THAT(named, testing::IsSupersetOf({"block_table", "lengths"}));
+  EXPECT_THAT(named, testing::Not(testing::Contains("out")));
+}
+
+}  // namespace
+}  // namespace heddle

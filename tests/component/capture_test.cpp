@@ -1,0 +1,279 @@
+// `heddle capture` on a real process whose libcuda and libcupti are doubles: what it launched is what the trace holds.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include "tests/support/capture_run.h"
+
+namespace heddle {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing_support::CaptureFolder;
+using testing_support::Outcome;
+using testing_support::Parameter;
+using testing_support::ReadFile;
+
+std::array<int64_t, 3> Numbers(const std::array<trace::Expr, 3>& extent) {
+  return {extent[0].value, extent[1].value, extent[2].value};
+}
+
+TEST(Capture, LaunchHasItsGridItsExactParametersItsTimesAndItsCubin) {
+  const CaptureFolder folder;
+  const Outcome run = folder.Capture("address a\nlaunch f 3,2,1 64,1,1 128 5 b:a+16 i:-7\n");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const uint64_t address = std::stoull(run.out.substr(2));
+  const trace::Trace trace = folder.Read();
+  ASSERT_EQ(trace.launches.size(), 1u);
+  const trace::Launch& launch = trace.launches[0];
+  EXPECT_EQ(launch.name, "k");
+  EXPECT_EQ(Numbers(launch.grid), (std::array<int64_t, 3>{3, 2, 1}));
+  EXPECT_EQ(Numbers(launch.block), (std::array<int64_t, 3>{64, 1, 1}));
+  EXPECT_EQ(launch.dynamic_shared_bytes.value, 128);
+  ASSERT_EQ(launch.parameters.size(), 12u);
+  EXPECT_EQ(Parameter(launch, 0, 8), address + 16);
+  EXPECT_EQ(Parameter(launch, 8, 4), 0xfffffff9u);
+  EXPECT_EQ(launch.measured_end_ns - launch.measured_start_ns, 2500);
+  EXPECT_TRUE(launch.frozen_grid);
+  ASSERT_EQ(trace.modules.size(), 1u);
+  const std::string cubin = ReadFile(folder.cubin());
+  ASSERT_EQ(trace.modules[0].cubin.size(), cubin.size());
+  EXPECT_EQ(std::memcmp(trace.modules[0].cubin.data(), cubin.data(), cubin.size()), 0);
+  ASSERT_EQ(trace.buffers.size(), 1u);
+  EXPECT_EQ(trace.buffers[0].address, address);
+  EXPECT_EQ(trace.buffers[0].shape[0].value, 4096);
+  EXPECT_EQ(trace.device.name, "Double GPU");
+  EXPECT_EQ(trace.device.sm_version, 80u);
+  EXPECT_EQ(trace.device.attributes.at("sm_count"), 108);
+  EXPECT_EQ(trace.device.attributes.at("cuda_attribute_20"), -1);
+  EXPECT_FALSE(std::filesystem::exists(folder.Path("out.htrace.records")));
+}
+
+// The same values through the four ways of launching.
+TEST(Capture, EveryWayOfLaunchingGivesTheSameParameters) {
+  const CaptureFolder folder;
+  std::string script;
+  for (const char* kind : {"launch", "extra", "coop", "cluster"})
+    script += std::string(kind) + " f 2,1,1 32,1,1 0 0 q:81985529216486895 i:305419896\n";
+  ASSERT_EQ(folder.Capture(script).exit_code, 0);
+  const trace::Trace trace = folder.Read();
+  ASSERT_EQ(trace.launches.size(), 4u);
+  for (const trace::Launch& launch : trace.launches) {
+    EXPECT_EQ(Parameter(launch, 0, 8), 81985529216486895u);
+    EXPECT_EQ(Parameter(launch, 8, 4), 305419896u);
+    EXPECT_GE(launch.measured_start_ns, 0);
+  }
+  EXPECT_EQ(Numbers(trace.launches[3].cluster), (std::array<int64_t, 3>{2, 1, 1}));
+  EXPECT_TRUE(trace.launches[3].programmatic);
+  EXPECT_FALSE(trace.launches[0].programmatic);
+}
+
+TEST(Capture, EqualCubinsAreOneModuleAndFunctionsAreFoundInEveryWay) {
+  const std::string launches = "launch f 1,1,1 32,1,1 0 0 b:a i:1\nlaunch g 1,1,1 32,1,1 0 0 b:a i:2\n";
+  for (const char* environment :
+       {"", "DOUBLE_LAZY=1", "DOUBLE_PRIVATE=1", "DOUBLE_LAZY=1 DOUBLE_PRIVATE=1"}) {
+    const CaptureFolder folder;
+    const Outcome run =
+        folder.Capture("library l " + folder.cubin() + "\nkernel g l k\n" + launches, "", environment);
+    ASSERT_EQ(run.exit_code, 0) << environment << run.err;
+    const trace::Trace trace = folder.Read();
+    EXPECT_EQ(trace.modules.size(), 1u) << environment;
+    EXPECT_EQ(trace.functions.size(), 1u) << environment;
+    ASSERT_EQ(trace.launches.size(), 2u) << environment;
+    EXPECT_EQ(Parameter(trace.launches[1], 8, 4), 2u) << environment;
+  }
+}
+
+TEST(Capture, StreamsAndEventsBecomeEdges) {
+  const CaptureFolder folder;
+  ASSERT_EQ(folder
+                .Capture("launch f 1,1,1 32,1,1 0 1 b:a i:0\n"
+                         "record 90 1\n"
+                         "launch f 1,1,1 32,1,1 0 1 b:a i:1\n"  // behind the event
+                         "wait 2 90\n"
+                         "launch f 1,1,1 32,1,1 0 2 b:a i:2\n"
+                         "launch f 1,1,1 32,1,1 0 2 b:a i:3\n")
+                .exit_code,
+            0);
+  const trace::Trace trace = folder.Read();
+  ASSERT_EQ(trace.launches.size(), 4u);
+  EXPECT_EQ(trace.launches[0].stream, trace.launches[1].stream);
+  EXPECT_NE(trace.launches[0].stream, trace.launches[2].stream);
+  EXPECT_EQ(trace.launches[2].stream, trace.launches[3].stream);
+  EXPECT_THAT(trace.edges, ElementsAre(trace::Edge{0, 2}));
+}
+
+// A fork inside the captured graph: b and c run side by side behind a, d behind both. Replayed twice.
+TEST(Capture, GraphsAreExpandedAtEachReplayWithTheirEdgesAndTimes) {
+  const CaptureFolder folder;
+  const Outcome run = folder.Capture(
+      "begin 1\n"
+      "launch f 1,1,1 32,1,1 0 1 b:a i:10\n"
+      "record 90 1\nwait 2 90\n"
+      "launch f 2,1,1 32,1,1 0 1 b:a i:11\n"
+      "launch f 3,1,1 32,1,1 0 2 b:a i:12\n"
+      "record 91 2\nwait 1 91\n"
+      "launch f 4,1,1 32,1,1 0 1 b:a i:13\n"
+      "end 1 g\ninstantiate e g\n"
+      "launch f 9,1,1 32,1,1 0 1 b:a i:1\n"
+      "graph e 1\ngraph e 1\n"
+      "launch f 9,1,1 32,1,1 0 1 b:a i:2\n");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const trace::Trace trace = folder.Read();
+  std::vector<uint64_t> values;
+  for (const trace::Launch& launch : trace.launches) {
+    values.push_back(Parameter(launch, 8, 4));
+    EXPECT_GE(launch.measured_start_ns, 0) << values.back();
+  }
+  EXPECT_THAT(values, ElementsAre(1, 10, 11, 12, 13, 10, 11, 12, 13, 2));
+  EXPECT_NE(trace.launches[2].stream, trace.launches[3].stream);
+  const std::vector<trace::Edge> edges = {{1, 3}, {3, 4}, {5, 7}, {7, 8}};
+  EXPECT_EQ(trace.edges, edges);
+  EXPECT_EQ(trace.launches[0].stream, trace.launches[4].stream);
+  EXPECT_EQ(trace.launches[4].stream, trace.launches[9].stream);
+}
+
+TEST(Capture, ThreadsLoseNothing) {
+  const CaptureFolder folder;
+  ASSERT_EQ(folder.Capture("parallel 4 500 f 1,1,1 32,1,1 0 1 b:a i:6\n").exit_code, 0);
+  const trace::Trace trace = folder.Read();
+  EXPECT_EQ(trace.launches.size(), 2000u);
+  std::map<uint32_t, int> by_stream;
+  for (const trace::Launch& launch : trace.launches) {
+    ++by_stream[launch.stream];
+    EXPECT_EQ(Parameter(launch, 8, 4), 6u);
+    EXPECT_GE(launch.measured_start_ns, 0);
+  }
+  EXPECT_EQ(by_stream.size(), 4u);
+}
+
+// What a forked child does is not the parent's; one that initialises CUDA by itself would get a file of its own.
+TEST(Capture, AForkedChildWritesNothingIntoItsParentsRecords) {
+  const CaptureFolder folder;
+  const Outcome run = folder.Capture(
+      "launch f 1,1,1 32,1,1 0 0 b:a i:1\nfork\nlaunch f 1,1,1 32,1,1 0 0 b:a i:99\njoined\n"
+      "launch f 1,1,1 32,1,1 0 0 b:a i:2\n");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const trace::Trace trace = folder.Read();
+  ASSERT_EQ(trace.launches.size(), 2u);
+  EXPECT_EQ(Parameter(trace.launches[0], 8, 4), 1u);
+  EXPECT_EQ(Parameter(trace.launches[1], 8, 4), 2u);
+  EXPECT_THAT(run.err, testing::Not(HasSubstr("did not end in order")));
+}
+
+// What came 250 ms before the end is there; the program itself ends as it would have.
+TEST(Capture, KilledAndExitedProcessesLoseTheirLastQuarterOfASecondAtMost) {
+  for (const char* how : {"exit", "kill"}) {
+    const CaptureFolder folder;
+    const Outcome run = folder.Capture(
+        std::string("launch f 1,1,1 32,1,1 0 0 b:a i:1\nsleep 600\nlaunch f 1,1,1 32,1,1 0 0 b:a i:2\n") +
+        how + "\n");
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_THAT(run.err, HasSubstr("did not end in order"));
+    const trace::Trace trace = folder.Read();
+    ASSERT_GE(trace.launches.size(), 1u);
+    EXPECT_EQ(Parameter(trace.launches[0], 8, 4), 1u);
+    EXPECT_EQ(trace.device.name, "Double GPU");
+  }
+}
+
+TEST(Capture, SelectsByNameNumberAndRange) {
+  std::string launches;
+  for (int i = 0; i < 6; ++i) launches += "launch f 1,1,1 32,1,1 0 0 b:a i:" + std::to_string(i) + "\n";
+  const auto values = [&](const std::string& script, const std::string& options) {
+    const CaptureFolder folder;
+    const Outcome run = folder.Capture(script, options);
+    std::vector<uint64_t> found;
+    if (run.exit_code != 0) return found;
+    for (const trace::Launch& launch : folder.Read().launches) found.push_back(Parameter(launch, 8, 4));
+    return found;
+  };
+  EXPECT_THAT(values(launches, "--skip 2 --count 3"), ElementsAre(2, 3, 4));
+  EXPECT_THAT(values(launches, "--kernels '^k$' --count 1"), ElementsAre(0));
+  EXPECT_THAT(values(launches, "--kernels other"), IsEmpty());
+  const std::string ranges =
+      "push other\nlaunch f 1,1,1 32,1,1 0 0 b:a i:20\npush decode\nlaunch f 1,1,1 32,1,1 0 0 b:a i:21\npush "
+      "inner\n"
+      "launch f 1,1,1 32,1,1 0 0 b:a i:22\npop\npop\nlaunch f 1,1,1 32,1,1 0 0 b:a i:23\npop\n";
+  EXPECT_THAT(values(launches + ranges, "--range nvtx:decode"), ElementsAre(21, 22));
+}
+
+TEST(Capture, RefusalsLeaveTheProgramAloneAndSayWhatToChange) {
+  const std::string launch = "launch f 1,1,1 32,1,1 0 0 b:a i:1\naddress a\n";
+  const CaptureFolder folder;
+  const Outcome other = folder.Capture(launch, "", "DOUBLE_SUBSCRIBE=39");
+  EXPECT_EQ(other.exit_code, 4);
+  EXPECT_THAT(other.out, HasSubstr("a "));  // it ran to its end
+  EXPECT_THAT(other.err, HasSubstr("'another profiler' is there already"));
+  EXPECT_THAT(other.err, HasSubstr("torch.profiler"));
+
+  const CaptureFolder missing;
+  const Outcome none = missing.Capture(launch, "", "HEDDLE_CUPTI=/nonexistent.so");
+  EXPECT_EQ(none.exit_code, 4);
+  EXPECT_THAT(none.out, HasSubstr("a "));
+  EXPECT_THAT(none.err, HasSubstr("libcupti was not found"));
+
+  const CaptureFolder privilege;
+  const Outcome refused = privilege.Capture(launch, "", "DOUBLE_ACTIVITY=35");
+  EXPECT_EQ(refused.exit_code, 0) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("NVreg_RestrictProfilingToAdminUsers=0"));
+  EXPECT_EQ(privilege.Read().launches.at(0).measured_start_ns, -1);
+}
+
+TEST(Capture, KernelRecordsOfOlderCuptisAreRead) {
+  const std::string launches = "launch f 1,1,1 32,1,1 0 0 b:a i:1\nlaunch f 1,1,1 32,1,1 0 0 b:a i:2\n";
+  const CaptureFolder folder;  // CUDA 12.0
+  ASSERT_EQ(folder.Capture(launches, "", "DOUBLE_VERSION=19 DOUBLE_KERNEL_BYTES=200").exit_code, 0);
+  EXPECT_GE(folder.Read().launches.at(1).measured_start_ns, 0);
+  const CaptureFolder old;  // CUDA 11.6: launches alone
+  const Outcome run = old.Capture(launches, "", "DOUBLE_VERSION=17");
+  ASSERT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.err, HasSubstr("older than CUDA 12.0"));
+  EXPECT_EQ(old.Read().launches.size(), 2u);
+}
+
+TEST(Capture, RecoverMakesATraceOfRecordsThatWereCutShort) {
+  const CaptureFolder folder;
+  ASSERT_EQ(folder
+                .Capture("launch f 1,1,1 32,1,1 0 0 b:a i:1\nsleep 600\nlaunch f 1,1,1 32,1,1 0 0 b:a i:2\n",
+                         "--keep-records")
+                .exit_code,
+            0);
+  const std::string all = folder.Path("out.htrace.records");
+  std::string records;
+  for (const auto& entry : std::filesystem::directory_iterator(all)) records = entry.path() / "records";
+  const std::string heddle = HEDDLE_BINARY_DIR "/tools/heddle/heddle ";
+  std::filesystem::resize_file(records, std::filesystem::file_size(records) - 5);
+  const Outcome cut = testing_support::Shell("HEDDLE_NVDISASM=/nonexistent " + heddle + "trace recover " +
+                                             all + " -o " + folder.Path("cut.htrace"));
+  ASSERT_EQ(cut.exit_code, 0) << cut.err;
+  EXPECT_THAT(cut.err, HasSubstr("cut short"));
+  EXPECT_EQ(folder.Read("cut.htrace").launches.size(), 1u);
+  folder.Write("empty", "");
+  const Outcome none =
+      testing_support::Shell(heddle + "trace recover " + folder.Path("") + " -o " + folder.Path("x"));
+  EXPECT_EQ(none.exit_code, 4);
+}
+
+// The contract of what is private: nothing of the environment or the command line is in the trace.
+TEST(Capture, TheTraceKnowsNothingOfTheEnvironment) {
+  const CaptureFolder folder;
+  ASSERT_EQ(
+      folder.Capture("launch f 1,1,1 32,1,1 0 0 b:a i:1\n", "--keep-records", "MY_TOKEN=zqxjkvbp").exit_code,
+      0);
+  EXPECT_THAT(ReadFile(folder.Path("out.htrace")), testing::Not(HasSubstr("zqxjkvbp")));
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.Path("out.htrace.records"))) {
+    if (!entry.is_regular_file()) continue;
+    const std::string bytes = ReadFile(entry.path());
+    EXPECT_THAT(bytes, testing::Not(HasSubstr("zqxjkvbp")));
+    EXPECT_THAT(bytes, testing::Not(HasSubstr(folder.Path("script"))));
+  }
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,178 @@
+// A stand-in for libcupti: one subscriber, callbacks as the double of the driver makes them, kernel records in buffers of its client.
+//
+// Faults by environment: DOUBLE_SUBSCRIBE, DOUBLE_ACTIVITY: the status that subscribing, enabling activity gives; DOUBLE_VERSION: what
+// cuptiGetVersion says; DOUBLE_KERNEL_BYTES: size of a kernel record (216 by default, 200 in CUPTI 12.0).
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tests/support/capture/double_cupti.h"
+
+namespace heddle::capture::testing {
+namespace {
+
+uint32_t Setting(const char* name, uint32_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
+}
+
+struct State {
+  std::mutex lock;
+  abi::CallbackFunction callback = nullptr;
+  void* user = nullptr;
+  std::set<std::pair<uint32_t, uint32_t>> enabled;
+  void (*request)(uint8_t**, size_t*, size_t*) = nullptr;
+  void (*complete)(void*, uint32_t, uint8_t*, size_t, size_t) = nullptr;
+  bool activity = false;
+  std::vector<FinishedKernel> kernels;
+};
+State& S() {
+  static State state;
+  return state;
+}
+
+size_t KernelBytes() { return Setting("DOUBLE_KERNEL_BYTES", 216); }
+
+bool Wants(uint32_t domain, uint32_t id) {
+  const std::lock_guard guard(S().lock);
+  return S().callback != nullptr && S().enabled.contains({domain, id});
+}
+
+void Call(uint32_t domain, uint32_t id, const void* data) {
+  abi::CallbackFunction callback = nullptr;
+  void* user = nullptr;
+  {
+    const std::lock_guard guard(S().lock);
+    callback = S().callback;
+    user = S().user;
+  }
+  if (callback != nullptr) callback(user, domain, id, data);
+}
+
+void Kernel(const FinishedKernel& kernel) {
+  const std::lock_guard guard(S().lock);
+  if (S().activity) S().kernels.push_back(kernel);
+}
+
+// As many buffers as it takes; the client's functions are called without the lock.
+void Deliver() {
+  std::vector<FinishedKernel> kernels;
+  {
+    const std::lock_guard guard(S().lock);
+    kernels.swap(S().kernels);
+  }
+  for (size_t next = 0; next < kernels.size();) {
+    uint8_t* buffer = nullptr;
+    size_t size = 0, most = 0, used = 0;
+    S().request(&buffer, &size, &most);
+    if (buffer == nullptr) return;
+    const size_t bytes = KernelBytes();
+    for (; next < kernels.size() && used + bytes <= size; ++next, used += bytes) {
+      abi::KernelActivity record{};
+      record.kind = abi::kConcurrentKernel;
+      record.correlation_id = kernels[next].correlation;
+      record.start = kernels[next].start_ns;
+      record.end = kernels[next].end_ns;
+      record.graph_node_id = kernels[next].graph_node_id;
+      record.stream_id = kernels[next].stream;
+      record.name = kernels[next].name;
+      std::memset(buffer + used, 0xee, bytes);
+      std::memcpy(buffer + used, &record, sizeof record);
+    }
+    S().complete(nullptr, 0, buffer, size, used);
+  }
+}
+
+}  // namespace
+}  // namespace heddle::capture::testing
+
+using namespace heddle::capture;
+using namespace heddle::capture::testing;
+
+extern "C" {
+
+const CuptiHooks* heddle_double_cupti_hooks() {
+  static const CuptiHooks hooks = {Wants, Call, Kernel};
+  return &hooks;
+}
+
+uint32_t cuptiGetVersion(uint32_t* version) {
+  *version = Setting("DOUBLE_VERSION", 130001);
+  return 0;
+}
+
+uint32_t cuptiSubscribe(void** subscriber, abi::CallbackFunction callback, void* user) {
+  const uint32_t status = Setting("DOUBLE_SUBSCRIBE", 0);
+  if (status != 0) return status;
+  const std::lock_guard guard(S().lock);
+  S().callback = callback;
+  S().user = user;
+  *subscriber = &S();
+  return 0;
+}
+
+uint32_t cuptiSubscribe_v2(void** subscriber, abi::CallbackFunction callback, void* user,
+                           abi::SubscriberParams* params) {
+  const uint32_t status = cuptiSubscribe(subscriber, callback, user);
+  if (status == 39 && params->old_subscriber_size > 0)
+    std::strncpy(params->old_subscriber_name, "another profiler", params->old_subscriber_size - 1);
+  return status;
+}
+
+uint32_t cuptiUnsubscribe(void*) {
+  const std::lock_guard guard(S().lock);
+  S().callback = nullptr;
+  return 0;
+}
+
+uint32_t cuptiEnableCallback(uint32_t enable, void* subscriber, uint32_t domain, uint32_t id) {
+  if (subscriber != &S()) return 1;
+  const std::lock_guard guard(S().lock);
+  if (enable != 0)
+    S().enabled.insert({domain, id});
+  else
+    S().enabled.erase({domain, id});
+  return 0;
+}
+
+uint32_t cuptiActivityRegisterCallbacks(void (*request)(uint8_t**, size_t*, size_t*),
+                                        void (*complete)(void*, uint32_t, uint8_t*, size_t, size_t)) {
+  S().request = request;
+  S().complete = complete;
+  return 0;
+}
+
+uint32_t cuptiActivityEnable(uint32_t kind) {
+  const uint32_t status = Setting("DOUBLE_ACTIVITY", 0);
+  const std::lock_guard guard(S().lock);
+  if (status == 0 && kind == abi::kConcurrentKernel) S().activity = true;
+  return status;
+}
+
+uint32_t cuptiActivityFlushAll(uint32_t) {
+  Deliver();
+  return 0;
+}
+uint32_t cuptiActivityFlushPeriod(uint32_t) { return 0; }
+
+uint32_t cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid, void** record) {
+  auto* next = *record == nullptr ? buffer : static_cast<uint8_t*>(*record) + KernelBytes();
+  if (next + KernelBytes() > buffer + valid) return 12;
+  *record = next;
+  return 0;
+}
+
+uint32_t cuptiActivityGetNumDroppedRecords(void*, uint32_t, size_t* dropped) {
+  *dropped = 0;
+  return 0;
+}
+
+// The double of the driver makes nodes whose first word is their number.
+uint32_t cuptiGetGraphNodeId(void* node, uint64_t* id) {
+  *id = *static_cast<const uint64_t*>(node);
+  return 0;
+}
+}

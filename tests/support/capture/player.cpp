@@ -1,0 +1,350 @@
+// A program that uses the driver as a script says: the process that the capture is tested on. It obtains the driver as the CUDA runtime
+// does: dlopen, dlsym for cuGetProcAddress, and everything else through that (PLAYER_DLSYM=1: everything through dlsym).
+//
+//   module NAME FILE | library NAME FILE | function NAME MODULE KERNEL | kernel NAME LIBRARY KERNEL | unload MODULE
+//   alloc NAME BYTES | free NAME | upload NAME FILE | fill NAME VALUE COUNT | copy TO FROM BYTES | address NAME
+//   tensormap NAME BUFFER WIDTH HEIGHT
+//   launch FUNCTION GRID BLOCK SHARED STREAM VALUE...    with kernelParams; GRID and BLOCK as x,y,z
+//   extra | coop | cluster as launch; `cluster` through cuLaunchKernelEx with a cluster of 2 and programmatic serialisation
+//   parallel THREADS COUNT FUNCTION GRID BLOCK SHARED STREAM VALUE...
+//   record EVENT STREAM | wait STREAM EVENT
+//   begin STREAM | end STREAM GRAPH | instantiate EXEC GRAPH | graph EXEC STREAM
+//   push NAME | pop     (NVTX)
+//   fork (the child does the rest up to `joined`, then ends; the parent waits and goes on behind it) | joined
+//   sleep MS | exit (without handlers) | kill
+// VALUE: b:NAME or b:NAME+N (address of a buffer), i:N (32 bits), q:N (64 bits), m:NAME (a tensor map).
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "frontend/capture/inject/abi.h"
+
+namespace {
+
+using heddle::capture::abi::Handle;
+using heddle::capture::abi::LaunchAttribute;
+using heddle::capture::abi::LaunchConfig;
+
+[[noreturn]] void Fail(const std::string& what) {
+  std::fprintf(stderr, "player: %s\n", what.c_str());
+  std::exit(3);
+}
+
+void* Driver(const char* name) {
+  static void* library = dlopen("libcuda.so.1", RTLD_NOW);
+  if (library == nullptr) Fail(dlerror());
+  using GetProc = uint32_t (*)(const char*, void**, int, uint64_t, void*);
+  static auto get = reinterpret_cast<GetProc>(dlsym(library, "cuGetProcAddress_v2"));
+  void* found = nullptr;
+  if (std::getenv("PLAYER_DLSYM") != nullptr)
+    for (const char* suffix : {"_v2", ""}) {
+      if (found == nullptr) found = dlsym(library, (std::string(name) + suffix).c_str());
+    }
+  else
+    get(name, &found, 13000, 0, nullptr);
+  if (found == nullptr) Fail(std::string("no ") + name);
+  return found;
+}
+
+template <typename... Args>
+void Call(const char* name, Args... args) {
+  static std::map<std::string, void*> known;
+  static std::mutex* lock = new std::mutex;
+  void* function = nullptr;
+  {
+    const std::lock_guard guard(*lock);
+    void*& slot = known[name];
+    if (slot == nullptr) slot = Driver(name);
+    function = slot;
+  }
+  const uint32_t status = reinterpret_cast<uint32_t (*)(Args...)>(function)(args...);
+  if (status != 0) Fail(std::string(name) + " gives " + std::to_string(status));
+}
+
+struct Script {
+  std::map<std::string, Handle> handles;
+  std::map<std::string, uint64_t> buffers;
+  std::map<std::string, std::vector<char>> files;  // images stay where they were loaded from
+  std::map<std::string, std::vector<char>> maps;
+};
+Script g;
+
+Handle Small(const std::string& text) { return reinterpret_cast<Handle>(std::stoull(text)); }
+
+std::vector<char> File(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) Fail("no file " + path);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+struct Launch {
+  Handle function;
+  uint32_t grid[3], block[3], shared;
+  Handle stream;
+  std::vector<std::vector<char>> values;
+};
+
+template <typename T>
+std::vector<char> Bytes(T value) {
+  std::vector<char> bytes(sizeof value);
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
+}
+
+std::vector<char> Value(const std::string& text) {
+  const std::string rest = text.substr(2);
+  if (text[0] == 'i') return Bytes(static_cast<uint32_t>(std::stoll(rest)));
+  if (text[0] == 'q') return Bytes(static_cast<uint64_t>(std::stoll(rest)));
+  if (text[0] == 'm') return g.maps.at(rest);
+  const size_t plus = rest.find('+');
+  const uint64_t offset = plus == std::string::npos ? 0 : std::stoull(rest.substr(plus + 1));
+  return Bytes(g.buffers.at(rest.substr(0, plus)) + offset);
+}
+
+Launch ReadLaunch(std::istringstream& in) {
+  Launch launch{};
+  std::string function, grid, block, shared, stream, value;
+  in >> function >> grid >> block >> shared >> stream;
+  launch.function = g.handles.at(function);
+  if (std::sscanf(grid.c_str(), "%u,%u,%u", &launch.grid[0], &launch.grid[1], &launch.grid[2]) != 3 ||
+      std::sscanf(block.c_str(), "%u,%u,%u", &launch.block[0], &launch.block[1], &launch.block[2]) != 3)
+    Fail("no grid or block");
+  launch.shared = static_cast<uint32_t>(std::stoul(shared));
+  launch.stream = Small(stream);
+  while (in >> value) launch.values.push_back(Value(value));
+  return launch;
+}
+
+std::vector<void*> Pointers(Launch& launch) {
+  std::vector<void*> pointers;
+  for (auto& value : launch.values) pointers.push_back(value.data());
+  return pointers;
+}
+
+void Run(Launch& l, void** pointers, void** extra) {
+  Call("cuLaunchKernel", l.function, l.grid[0], l.grid[1], l.grid[2], l.block[0], l.block[1], l.block[2],
+       l.shared, l.stream, pointers, extra);
+}
+
+void LaunchWith(const std::string& kind, Launch l) {
+  std::vector<void*> pointers = Pointers(l);
+  if (kind == "launch") return Run(l, pointers.data(), nullptr);
+  if (kind == "coop")
+    return Call("cuLaunchCooperativeKernel", l.function, l.grid[0], l.grid[1], l.grid[2], l.block[0],
+                l.block[1], l.block[2], l.shared, l.stream, pointers.data());
+  if (kind == "extra") {
+    std::vector<char> buffer;  // each value at a multiple of its size
+    for (const auto& value : l.values) {
+      while (buffer.size() % value.size() != 0) buffer.push_back(0);
+      buffer.insert(buffer.end(), value.begin(), value.end());
+    }
+    size_t size = buffer.size();
+    void* extra[] = {reinterpret_cast<void*>(1), buffer.data(), reinterpret_cast<void*>(2), &size, nullptr};
+    return Run(l, nullptr, extra);
+  }
+  LaunchAttribute attributes[2]{};
+  attributes[0].id = 4;
+  attributes[0].value.words[0] = 2;
+  attributes[0].value.words[1] = attributes[0].value.words[2] = 1;
+  attributes[1].id = 6;
+  attributes[1].value.words[0] = 1;
+  LaunchConfig config{};
+  std::memcpy(config.grid, l.grid, sizeof l.grid);
+  std::memcpy(config.block, l.block, sizeof l.block);
+  config.shared_bytes = l.shared;
+  config.stream = l.stream;
+  config.attributes = attributes;
+  config.attribute_count = 2;
+  Call("cuLaunchKernelEx", static_cast<const LaunchConfig*>(&config), l.function, pointers.data(),
+       static_cast<void**>(nullptr));
+}
+
+void Parallel(std::istringstream& in) {
+  unsigned threads = 0, count = 0;
+  in >> threads >> count;
+  const Launch launch = ReadLaunch(in);
+  std::vector<std::thread> running;
+  for (unsigned t = 0; t < threads; ++t)
+    running.emplace_back([&, t] {
+      Launch mine = launch;
+      mine.stream = reinterpret_cast<Handle>(reinterpret_cast<uintptr_t>(mine.stream) + t);
+      for (unsigned i = 0; i < count; ++i) LaunchWith("launch", mine);
+    });
+  for (std::thread& each : running) each.join();
+}
+
+// NVTX as its headers do it: the injection library fills a table of functions.
+using PushFunction = int (*)(const char*);
+using PopFunction = int (*)();
+PushFunction g_push = nullptr;
+PopFunction g_pop = nullptr;
+
+int FunctionTable(int module, void**** table, unsigned* size) {
+  static void** entries[16] = {};
+  if (module != 1) return 0;
+  entries[9] = reinterpret_cast<void**>(&g_push);
+  entries[11] = reinterpret_cast<void**>(&g_pop);
+  *table = entries;
+  *size = 12;
+  return 1;
+}
+struct NvtxTable {
+  size_t size;
+  int (*get)(int, void****, unsigned*);
+};
+const void* ExportTable(uint32_t id) {
+  static const NvtxTable table = {sizeof(NvtxTable), FunctionTable};
+  return id == 1 ? &table : nullptr;
+}
+void StartNvtx() {
+  const char* path = std::getenv("NVTX_INJECTION64_PATH");
+  void* library = path == nullptr ? nullptr : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  void* entry = library == nullptr ? nullptr : dlsym(library, "InitializeInjectionNvtx2");
+  if (entry != nullptr) reinterpret_cast<int (*)(const void* (*)(uint32_t))>(entry)(ExportTable);
+}
+
+bool Memory(const std::string& verb, std::istringstream& in) {
+  std::string name, text, other;
+  in >> name >> text >> other;
+  if (verb == "alloc") {
+    Call("cuMemAlloc", &g.buffers[name], static_cast<size_t>(std::stoull(text)));
+  } else if (verb == "free") {
+    Call("cuMemFree", g.buffers.at(name));
+  } else if (verb == "upload") {
+    const std::vector<char> bytes = File(text);
+    Call("cuMemcpyHtoD", g.buffers.at(name), static_cast<const void*>(bytes.data()), bytes.size());
+  } else if (verb == "fill") {
+    Call("cuMemsetD32", g.buffers.at(name), static_cast<uint32_t>(std::stoul(text)),
+         static_cast<size_t>(std::stoull(other)));
+  } else if (verb == "copy") {
+    Call("cuMemcpyDtoD", g.buffers.at(name), g.buffers.at(text), static_cast<size_t>(std::stoull(other)));
+  } else if (verb == "address") {
+    std::printf("%s %llu\n", name.c_str(), static_cast<unsigned long long>(g.buffers.at(name)));
+  } else if (verb == "tensormap") {
+    std::string height;
+    in >> height;
+    const uint64_t size[2] = {std::stoull(other), std::stoull(height)}, stride[1] = {size[0] * 2};
+    const uint32_t box[2] = {64, 8}, step[2] = {1, 1};
+    g.maps[name].resize(128);
+    Call("cuTensorMapEncodeTiled", static_cast<void*>(g.maps[name].data()), 6u, 2u, g.buffers.at(text),
+         static_cast<const uint64_t*>(size), static_cast<const uint64_t*>(stride),
+         static_cast<const uint32_t*>(box), static_cast<const uint32_t*>(step), 0u, 3u, 2u, 0u);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool Code(const std::string& verb, std::istringstream& in) {
+  std::string name, text, kernel;
+  in >> name >> text >> kernel;
+  Handle none = nullptr;
+  if (verb == "module") {
+    g.files[name] = File(text);
+    Call("cuModuleLoadData", &g.handles[name], static_cast<const void*>(g.files[name].data()));
+  } else if (verb == "library") {
+    g.files[name] = File(text);
+    Call("cuLibraryLoadData", &g.handles[name], static_cast<const void*>(g.files[name].data()), none, none,
+         0u, none, none, 0u);
+  } else if (verb == "function") {
+    Call("cuModuleGetFunction", &g.handles[name], g.handles.at(text), kernel.c_str());
+  } else if (verb == "kernel") {
+    Call("cuLibraryGetKernel", &g.handles[name], g.handles.at(text), kernel.c_str());
+  } else if (verb == "unload") {
+    Call("cuModuleUnload", g.handles.at(name));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool Streams(const std::string& verb, std::istringstream& in) {
+  std::string a, b;
+  in >> a >> b;
+  if (verb == "record")
+    Call("cuEventRecord", Small(a), Small(b));
+  else if (verb == "wait")
+    Call("cuStreamWaitEvent", Small(a), Small(b), 0u);
+  else if (verb == "begin")
+    Call("cuStreamBeginCapture", Small(a), 0u);
+  else if (verb == "end")
+    Call("cuStreamEndCapture", Small(a), &g.handles[b]);
+  else if (verb == "instantiate")
+    Call("cuGraphInstantiateWithFlags", &g.handles[a], g.handles.at(b), uint64_t{0});
+  else if (verb == "graph")
+    Call("cuGraphLaunch", g.handles.at(a), Small(b));
+  else if (verb == "push" && g_push != nullptr)
+    g_push(a.c_str());
+  else if (verb == "pop" && g_pop != nullptr)
+    g_pop();
+  else
+    return verb == "push" || verb == "pop";
+  return true;
+}
+
+void Process(const std::string& verb, std::istringstream& in, std::istream& script, bool* is_child) {
+  int milliseconds = 0;
+  if (verb == "sleep" && in >> milliseconds) {
+    usleep(static_cast<useconds_t>(milliseconds) * 1000);
+  } else if (verb == "exit") {
+    std::fflush(nullptr);
+    _exit(0);
+  } else if (verb == "kill") {
+    kill(getpid(), SIGKILL);
+  } else if (verb == "joined") {
+    if (*is_child) std::exit(0);
+  } else if (verb == "fork") {
+    std::fflush(nullptr);
+    const pid_t child = fork();
+    *is_child = child == 0;
+    if (*is_child) return;
+    waitpid(child, nullptr, 0);
+    for (std::string line; std::getline(script, line) && line != "joined";) {
+    }
+  } else {
+    Fail("unknown " + verb);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) Fail("give a script");
+  std::ifstream script(argv[1]);
+  StartNvtx();
+  Call("cuInit", 0u);
+  Handle context = nullptr;
+  Call("cuCtxCreate", &context, 0u, 0);
+  bool is_child = false;
+  for (std::string line; std::getline(script, line);) {
+    std::istringstream in(line), again(line);
+    std::string verb;
+    if (!(in >> verb)) continue;
+    if (verb == "launch" || verb == "extra" || verb == "coop" || verb == "cluster") {
+      LaunchWith(verb, ReadLaunch(in));
+    } else if (verb == "parallel") {
+      Parallel(in);
+    } else {
+      const auto rest = [&] {
+        std::istringstream fresh(line.substr(verb.size()));
+        return fresh;
+      };
+      std::istringstream a = rest(), b = rest(), c = rest(), d = rest();
+      if (!Memory(verb, a) && !Code(verb, b) && !Streams(verb, c)) Process(verb, d, script, &is_child);
+    }
+  }
+  return 0;
+}

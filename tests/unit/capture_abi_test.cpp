@@ -1,0 +1,117 @@
+// Our declarations of CUDA's and CUPTI's structures and numbers against the toolkit's own headers. Built only where those are found;
+// what differs does not compile.
+#include <cuda.h>
+#include <cupti.h>
+#include <gtest/gtest.h>
+
+#include "frontend/capture/inject/abi.h"
+
+namespace heddle::capture {
+namespace {
+
+#define SAME_AT(ours, our_field, theirs, their_field) \
+  static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field), #theirs "." #their_field)
+#define SAME_SIZE(ours, theirs) static_assert(sizeof(ours) == sizeof(theirs), #theirs)
+#define SAME_NUMBER(ours, theirs) \
+  static_assert(static_cast<uint64_t>(ours) == static_cast<uint64_t>(theirs), #theirs)
+
+SAME_SIZE(abi::CallbackData, CUpti_CallbackData);
+SAME_AT(abi::CallbackData, parameters, CUpti_CallbackData, functionParams);
+SAME_AT(abi::CallbackData, return_value, CUpti_CallbackData, functionReturnValue);
+SAME_AT(abi::CallbackData, symbol_name, CUpti_CallbackData, symbolName);
+SAME_AT(abi::CallbackData, context_uid, CUpti_CallbackData, contextUid);
+SAME_AT(abi::CallbackData, correlation_id, CUpti_CallbackData, correlationId);
+SAME_SIZE(abi::ResourceData, CUpti_ResourceData);
+SAME_AT(abi::ResourceData, descriptor, CUpti_ResourceData, resourceDescriptor);
+SAME_SIZE(abi::ModuleData, CUpti_ModuleResourceData);
+SAME_AT(abi::ModuleData, cubin, CUpti_ModuleResourceData, pCubin);
+SAME_SIZE(abi::GraphData, CUpti_GraphData);
+SAME_AT(abi::GraphData, original_node, CUpti_GraphData, originalNode);
+SAME_AT(abi::GraphData, dependency, CUpti_GraphData, dependency);
+SAME_AT(abi::GraphData, graph_exec, CUpti_GraphData, graphExec);
+SAME_SIZE(abi::SubscriberParams, CUpti_SubscriberParams);
+
+SAME_NUMBER(abi::kDriverApi, CUPTI_CB_DOMAIN_DRIVER_API);
+SAME_NUMBER(abi::kResource, CUPTI_CB_DOMAIN_RESOURCE);
+SAME_NUMBER(abi::kExit, CUPTI_API_EXIT);
+SAME_NUMBER(abi::kContextCreated, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
+SAME_NUMBER(abi::kStreamDestroyStarting, CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING);
+SAME_NUMBER(abi::kModuleLoaded, CUPTI_CBID_RESOURCE_MODULE_LOADED);
+SAME_NUMBER(abi::kModuleUnloadStarting, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
+SAME_NUMBER(abi::kGraphNodeCreated, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+SAME_NUMBER(abi::kGraphNodeDependencyCreated, CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED);
+SAME_NUMBER(abi::kGraphExecCreated, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED);
+SAME_NUMBER(abi::kGraphNodeCloned, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+SAME_NUMBER(abi::kMemcpy, CUPTI_ACTIVITY_KIND_MEMCPY);
+SAME_NUMBER(abi::kMemset, CUPTI_ACTIVITY_KIND_MEMSET);
+SAME_NUMBER(abi::kConcurrentKernel, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+
+#define HEDDLE_DRIVER_CALL(name, id) SAME_NUMBER(id, CUPTI_DRIVER_TRACE_CBID_##name);
+#include "frontend/capture/inject/driver_calls.def"
+#undef HEDDLE_DRIVER_CALL
+
+static_assert(sizeof(abi::KernelActivity) <= 200, "CUPTI 12.0's record has 200 bytes");
+SAME_AT(abi::KernelActivity, start, CUpti_ActivityKernel10, start);
+SAME_AT(abi::KernelActivity, device_id, CUpti_ActivityKernel10, deviceId);
+SAME_AT(abi::KernelActivity, stream_id, CUpti_ActivityKernel10, streamId);
+SAME_AT(abi::KernelActivity, correlation_id, CUpti_ActivityKernel10, correlationId);
+SAME_AT(abi::KernelActivity, name, CUpti_ActivityKernel10, name);
+SAME_AT(abi::KernelActivity, graph_node_id, CUpti_ActivityKernel10, graphNodeId);
+SAME_AT(abi::KernelActivity, graph_id, CUpti_ActivityKernel10, graphId);
+SAME_AT(abi::MemcpyActivity, correlation_id, CUpti_ActivityMemcpy6, correlationId);
+SAME_AT(abi::MemsetActivity, correlation_id, CUpti_ActivityMemset4, correlationId);
+
+SAME_SIZE(abi::LaunchAttribute, CUlaunchAttribute);
+SAME_AT(abi::LaunchAttribute, value, CUlaunchAttribute, value);
+SAME_NUMBER(abi::kCooperative, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+SAME_NUMBER(abi::kCluster, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+SAME_NUMBER(abi::kProgrammaticSerialization, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+SAME_SIZE(abi::LaunchConfig, CUlaunchConfig);
+SAME_AT(abi::LaunchConfig, stream, CUlaunchConfig, hStream);
+SAME_AT(abi::LaunchConfig, attributes, CUlaunchConfig, attrs);
+SAME_AT(abi::LaunchConfig, attribute_count, CUlaunchConfig, numAttrs);
+SAME_SIZE(abi::LaunchParams, cuLaunchKernel_params);
+SAME_AT(abi::LaunchParams, stream, cuLaunchKernel_params, hStream);
+SAME_AT(abi::LaunchParams, kernel_params, cuLaunchKernel_params, kernelParams);
+SAME_AT(abi::LaunchParams, kernel_params, cuLaunchCooperativeKernel_params, kernelParams);
+SAME_SIZE(abi::LaunchExParams, cuLaunchKernelEx_params);
+SAME_AT(abi::LaunchExParams, function, cuLaunchKernelEx_params, f);
+SAME_SIZE(abi::KernelNodeParams, CUDA_KERNEL_NODE_PARAMS_v2);
+SAME_AT(abi::KernelNodeParams, kernel_params, CUDA_KERNEL_NODE_PARAMS_v2, kernelParams);
+SAME_AT(abi::KernelNodeParams, kernel, CUDA_KERNEL_NODE_PARAMS_v2, kern);
+SAME_NUMBER(abi::kExtraBufferPointer, CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT);
+SAME_NUMBER(abi::kExtraBufferSize, CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT);
+
+SAME_AT(abi::ModuleLoadParams, image, cuModuleLoadDataEx_params, image);
+SAME_AT(abi::ModuleLoadParams, image, cuLibraryLoadData_params, code);
+SAME_AT(abi::GetByNameParams, name, cuModuleGetFunction_params, name);
+SAME_AT(abi::GetByNameParams, owner, cuLibraryGetKernel_params, library);
+SAME_AT(abi::GetParams, owner, cuKernelGetFunction_params, kernel);
+SAME_AT(abi::GetParams, owner, cuLibraryGetModule_params, library);
+SAME_AT(abi::AllocParams, bytes, cuMemAlloc_v2_params, bytesize);
+SAME_AT(abi::AllocParams, bytes, cuMemAllocFromPoolAsync_params, bytesize);
+SAME_AT(abi::AllocPitchParams, height, cuMemAllocPitch_v2_params, Height);
+SAME_AT(abi::MapParams, bytes, cuMemMap_params, size);
+SAME_AT(abi::MapParams, bytes, cuMemUnmap_params, size);
+SAME_AT(abi::CopyParams, bytes, cuMemcpyHtoD_v2_params, ByteCount);
+SAME_AT(abi::CopyParams, source, cuMemcpyDtoHAsync_v2_params, srcDevice);
+SAME_AT(abi::CopyParams, stream, cuMemcpyDtoDAsync_v2_params, hStream);
+SAME_AT(abi::CopyParams, stream, cuMemcpyAsync_params, hStream);
+SAME_AT(abi::FillParams, value, cuMemsetD8_v2_params, uc);
+SAME_AT(abi::FillParams, count, cuMemsetD16Async_params, N);
+SAME_AT(abi::FillParams, stream, cuMemsetD32Async_params, hStream);
+SAME_AT(abi::EventRecordParams, stream, cuEventRecordWithFlags_params, hStream);
+SAME_AT(abi::StreamWaitParams, event, cuStreamWaitEvent_params, hEvent);
+SAME_AT(abi::GraphLaunchParams, stream, cuGraphLaunch_params, hStream);
+SAME_AT(abi::GraphAddKernelParams, kernel, cuGraphAddKernelNode_v2_params, nodeParams);
+SAME_AT(abi::GraphSetKernelParams, kernel, cuGraphKernelNodeSetParams_v2_params, nodeParams);
+SAME_AT(abi::GraphExecSetKernelParams, kernel, cuGraphExecKernelNodeSetParams_v2_params, nodeParams);
+SAME_AT(abi::TensorMapParams, type, cuTensorMapEncodeTiled_params, tensorDataType);
+SAME_AT(abi::TensorMapParams, stride_bytes, cuTensorMapEncodeTiled_params, globalStrides);
+SAME_AT(abi::TensorMapParams, fill, cuTensorMapEncodeTiled_params, oobFill);
+SAME_NUMBER(abi::kTensorMapBytes, sizeof(CUtensorMap));
+
+TEST(CaptureAbi, AgreesWithTheToolkitsHeaders) { SUCCEED() << "held while compiling"; }
+
+}  // namespace
+}  // namespace heddle::capture
