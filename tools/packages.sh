@@ -16,6 +16,8 @@ heddle_packages() {
         protobuf-compiler libsqlite3-dev libzstd-dev nlohmann-json3-dev libfmt-dev liblzma-dev zlib1g-dev libssl-dev ;;
     test)
       printf '%s\n' ccache libgtest-dev libgmock-dev libbenchmark-dev python3-venv shellcheck
+      # Opens reports; on Ubuntu it is a snap, which the tests do without.
+      case "$id" in debian) printf '%s\n' chromium ;; esac
       # The compiler for the second build and for libFuzzer: 14 on Debian 12, later ones elsewhere.
       case "$id:$version" in
         debian:12) printf '%s\n' clang-14 libclang-rt-14-dev ;;

@@ -34,11 +34,11 @@ void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
 
 std::vector<Golden> Goldens() {
   std::vector<Golden> goldens = {{"help", "--help"}, {"usage", ""}, {"unknown_command", "rnu"}};
-  for (const char* command :
-       {"run",          "validate",      "trace", "trace build", "trace info", "trace dump",
-        "trace verify", "trace extract", "arch",  "arch list",   "arch show",  "arch check",
-        "arch diff",    "arch params",   "db",    "db show",     "db sql",     "db dump",
-        "db merge",     "db schema",     "sass",  "completion"}) {
+  for (const char* command : {"roofline",      "explain",     "report",     "run",        "validate",
+                              "trace",         "trace build", "trace info", "trace dump", "trace verify",
+                              "trace extract", "arch",        "arch list",  "arch show",  "arch check",
+                              "arch diff",     "arch params", "db",         "db show",    "db sql",
+                              "db dump",       "db merge",    "db schema",  "sass",       "completion"}) {
     std::string name = std::string("help_") + command;
     for (char& c : name)
       if (c == ' ') c = '_';
@@ -58,12 +58,15 @@ std::vector<Golden> Goldens() {
       {"error_trace", "trace info wrong.textproto"},
       {"error_sql", "db sql results.db 'SELECT slots FROM v_stal'"},
       {"validate_skipped",
-       "validate --suite $SOURCE/tests/validation/data/suite_quick.csv -c membound_counters --where 'n < 2' -q"},
+       "validate --suite $SOURCE/tests/validation/data/suite_quick.csv -c membound_counters --where 'n < 2' "
+       "-q"},
       {"validate_json",
-       "validate --suite $SOURCE/tests/validation/data/suite_quick.csv -c membound_counters --where 'n < 2' -q "
+       "validate --suite $SOURCE/tests/validation/data/suite_quick.csv -c membound_counters --where 'n < 2' "
+       "-q "
        "--json"},
       {"validate_gate",
-       "validate --suite $SOURCE/tests/validation/data/suite_quick.csv -c membound_counters --where 'n < 2' -q "
+       "validate --suite $SOURCE/tests/validation/data/suite_quick.csv -c membound_counters --where 'n < 2' "
+       "-q "
        "--max-error 5"},
       {"error_suite", "validate --suite wrong.textproto"},
       {"error_database", "db show wrong.textproto"},

@@ -11,6 +11,8 @@
 #include "frontend/trace/htrace.h"
 #include "sim/config/load.h"
 #include "sim/gpu/gpu.h"
+#include "tools/analysis/bounds.h"
+#include "tools/analysis/code_text.h"
 #include "tools/replay/replay.h"
 
 namespace heddle {
@@ -54,7 +56,8 @@ const std::vector<Kernel>& AllKernels() {
 
 stats::LaunchStats Simulate(const Kernel& kernel, const gpu::RunOptions& options,
                             const std::vector<std::string>& overrides = {},
-                            replay::Mode mode = replay::Mode::kSkeleton) {
+                            replay::Mode mode = replay::Mode::kSkeleton, isa::KernelCode* code = nullptr,
+                            isa::LaunchShape* shape = nullptr) {
   const auto trace = trace::ReadTrace(HEDDLE_SOURCE_DIR "/traces/" + kernel.trace);
   EXPECT_TRUE(trace.ok()) << trace.error().ToString();
   const auto machine = config::LoadGpu(kernel.machine, overrides);
@@ -68,6 +71,8 @@ stats::LaunchStats Simulate(const Kernel& kernel, const gpu::RunOptions& options
   const auto stats = gpu.Run({&request, 1});
   EXPECT_TRUE(stats.ok()) << stats.error().ToString();
   EXPECT_TRUE((*program)->Issues().empty());
+  if (code != nullptr) *code = (*program)->code();
+  if (shape != nullptr) *shape = (*program)->shape();
   return stats->front();
 }
 
@@ -138,20 +143,34 @@ TEST_P(EveryKernel, TimeIsNeverBelowWhatTheMachineCouldDo) {
   const auto machine = *config::LoadGpu(GetParam().machine);
   gpu::RunOptions options;
   options.threads = 2;
-  const stats::LaunchStats stats = Simulate(GetParam(), options);
-  const stats::Counters& counters = stats.counters;
-  const double cycles = CyclesOf(stats);
-  const double sub_cores = double(machine.sm.count) * machine.sm.sub_core_count;
-  EXPECT_GE(cycles, static_cast<double>(counters.smsp_inst_executed) / sub_cores) << "issue";
-  EXPECT_GE(cycles, static_cast<double>(counters.sm_pipe_tensor_cycles_active) / sub_cores) << "tensor";
-  const double dram_bytes_per_cycle = machine.dram.bandwidth_gb_s * 1e3 / machine.clocks.sm_mhz;
-  EXPECT_GE(cycles,
-            static_cast<double>(counters.dram_read_bytes + counters.dram_write_bytes) / dram_bytes_per_cycle)
-      << "DRAM";
-  const double l2_bytes_per_cycle = machine.l2.slices * machine.l2.slice_bytes_per_cycle;
-  EXPECT_GE(cycles, static_cast<double>(counters.l1tex_m_read_bytes + counters.l1tex_m_write_bytes) /
-                        l2_bytes_per_cycle)
-      << "L2";
+  isa::KernelCode code;
+  isa::LaunchShape shape;
+  const stats::LaunchStats stats = Simulate(GetParam(), options, {}, replay::Mode::kSkeleton, &code, &shape);
+  const analysis::LaunchWork work =
+      analysis::WorkOf(machine, code.instructions, stats.per_pc, stats.counters, shape.grid, shape.block,
+                       stats.end_cycle - stats.start_cycle);
+  const analysis::LowerBound bound = analysis::LowerBoundOf(machine, work);
+  EXPECT_LE(bound.cycles, CyclesOf(stats)) << analysis::Name(bound.resources[0].resource);
+  EXPECT_GE(bound.cycles, bound.fixed_cycles + 1);
+  // Each resource alone, what the launch costs left aside: they say which mechanism is not obeyed.
+  for (const analysis::ResourceBound& each : bound.resources)
+    EXPECT_LE(each.cycles + bound.fixed_cycles, CyclesOf(stats)) << analysis::Name(each.resource);
+  // Text is all that a results database has of the code: it must count the same work.
+  std::vector<isa::Instruction> from_text;
+  for (const isa::Instruction& instruction : code.instructions)
+    from_text.push_back(analysis::ReadInstructionText(isa::ToString(instruction)));
+  const analysis::LaunchWork again = analysis::WorkOf(machine, from_text, stats.per_pc, stats.counters,
+                                                      shape.grid, shape.block, work.cycles);
+  EXPECT_EQ(again.port_cycles, work.port_cycles);
+  EXPECT_EQ(again.matrix_shared_bytes, work.matrix_shared_bytes);
+  double tensor_ops = 0;
+  ASSERT_EQ(again.arithmetic.size(), work.arithmetic.size());
+  for (size_t i = 0; i < work.arithmetic.size(); ++i) {
+    EXPECT_EQ(again.arithmetic[i].name, work.arithmetic[i].name);
+    EXPECT_EQ(again.arithmetic[i].ops, work.arithmetic[i].ops);
+    if (work.arithmetic[i].tensor) tensor_ops += work.arithmetic[i].ops;
+  }
+  EXPECT_EQ(tensor_ops, static_cast<double>(stats.counters.sm_ops_tensor));
 }
 
 // Each mechanism, made ideal: at least one kernel must notice.

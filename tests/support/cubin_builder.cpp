@@ -126,6 +126,15 @@ std::vector<Section> MakeSections(const CubinSpec& spec) {
       ".nv.global.init", kProgBits, 3, 0, 0, 0, std::vector<std::byte>(16, std::byte{7})};
   sections[kGlobal] = {".nv.global", kNoBits, 3, 0, 0, 64, {}};
   sections[kShared] = {".nv.shared." + spec.kernel, kNoBits, 3, 0, kText, spec.shared_bytes, {}};
+  if (!spec.debug_line.empty()) {
+    sections.push_back({".debug_line", kProgBits, 0, 0, 0, 0, spec.debug_line});
+    sections.push_back({".rela.debug_line", kRela, 0, kSymbolTable, kCount, 0, {}});
+    for (const uint64_t offset : spec.line_relocations) {
+      Put<uint64_t>(sections.back().bytes, offset);
+      Put<uint64_t>(sections.back().bytes, uint64_t{kKernelSymbol} << 32 | 2);
+      Put<uint64_t>(sections.back().bytes, 0);
+    }
+  }
   return sections;
 }
 

@@ -19,7 +19,9 @@ struct CubinSpec {
   // Offset and size of each parameter, from param_base.
   std::vector<std::array<uint16_t, 2>> params = {{0, 8}, {8, 4}};
   uint16_t param_base = 0x160;
-  std::string function = "";  // a second function symbol at the second instruction
+  std::string function = "";               // a second function symbol at the second instruction
+  std::vector<std::byte> debug_line;       // contents of .debug_line; empty: no such section
+  std::vector<uint64_t> line_relocations;  // offsets in it that hold the kernel's address
   std::string undefined = "";  // a function symbol without a section, whose address constant bank 4 asks for
 };
 

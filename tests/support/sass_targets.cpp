@@ -8,6 +8,7 @@
 
 #include "frontend/sass/cubin.h"
 #include "frontend/sass/decoder.h"
+#include "frontend/sass/line_table.h"
 #include "sim/base/check.h"
 #include "sim/isa/registers.h"
 
@@ -67,6 +68,9 @@ bool TryCubin(std::span<const std::byte> bytes) {
     Require(kernel.entry_offset < kernel.code.size());
     for (const auto& function : kernel.functions)
       Require(uint64_t{function.offset} + function.size_bytes <= kernel.code.size());
+    const auto lines = sass::ReadLineTable(bytes, "fuzz", kernel.code_section);
+    Require(lines.ok() ? lines->size() <= kernel.code.size() / isa::kInstructionBytes
+                       : !lines.error().message.empty());
   }
   for (const auto* bank : {&cubin->constant3, &cubin->constant4})
     for (const auto& relocation : bank->relocations)

@@ -30,6 +30,8 @@ TEST(Packages, DebianAndUbuntuNameTheirCompilers) {
   const Output ubuntu = Shell("heddle_packages test ubuntu 24.04");
   EXPECT_NE(ubuntu.text.find("clang-18\n"), std::string::npos) << ubuntu.text;
   EXPECT_EQ(ubuntu.text.find("clang-14\n"), std::string::npos);
+  EXPECT_NE(debian.text.find("chromium\n"), std::string::npos) << debian.text;
+  EXPECT_EQ(ubuntu.text.find("chromium"), std::string::npos);
 }
 
 TEST(Packages, BuildNeedsNeitherGpuToolsNorPython) {

@@ -1,17 +1,24 @@
 #include "tools/heddle/commands.h"
 
+#include "tools/heddle/desk_commands.h"
+
 namespace heddle::tools {
 
 const std::vector<Command>& Commands() {
   static const std::vector<Command> commands = {
+      // clang-format off: one a line
       TraceCommand(),
       CaptureCommand(),
       SassCommand(),
       RunCommand(),
+      RooflineCommand(),
+      ExplainCommand(),
+      ReportCommand(),
       ValidateCommand(),
       DbCommand(),
       ArchCommand(),
       CompletionCommand(),
+      // clang-format on
   };
   return commands;
 }

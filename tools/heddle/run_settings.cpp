@@ -50,6 +50,8 @@ Result<Enum> Choose(const std::string& option, const std::string& word,
                fmt::format("'{}' is not one of {}{}", word, fmt::join(names, ", "), DidYouMean(word, names)));
 }
 
+}  // namespace
+
 Result<trace::Symbols> ParseDefines(const std::vector<std::string>& words) {
   trace::Symbols defines;
   for (const std::string& word : words) {
@@ -64,8 +66,6 @@ Result<trace::Symbols> ParseDefines(const std::vector<std::string>& words) {
   }
   return defines;
 }
-
-}  // namespace
 
 Result<OrdinalSet> OrdinalSet::Parse(const std::string& text) {
   OrdinalSet set;

@@ -49,6 +49,9 @@ struct RunSettings {
   bool table = true;
 };
 
+// "NAME=INTEGER", each.
+Result<trace::Symbols> ParseDefines(const std::vector<std::string>& words);
+
 po::options_description RunOptionsDescription();
 Result<RunSettings> ParseRunSettings(const po::variables_map& values, Arguments traces);
 

@@ -1,0 +1,28 @@
+// What roofline, explain and report have in common on the command line: which launches of a database they speak of.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/analysis/kernel_analysis.h"
+#include "tools/explain/relief.h"
+#include "tools/heddle/command.h"
+
+namespace heddle::tools {
+
+// --run, --arch, --kernel, --top
+void AddSelectionOptions(po::options_description* options, uint32_t default_top);
+Result<analysis::Selection> ParseSelection(const po::variables_map& values);
+
+// The --top groups of launches that take the longest, analysed. An error where the selection takes none.
+Result<std::vector<analysis::LaunchGroup>> TopGroups(const analysis::ResultsReader& reader,
+                                                     const po::variables_map& values);
+
+// --trace, --define, --threads, --reliefs, --no-gains
+void AddResimulationOptions(po::options_description* options);
+Result<explain::Resimulator::Options> ParseResimulation(const po::variables_map& values);
+
+// Written to a temporary name beside `path` and renamed into place.
+Status WriteFile(const std::string& path, const std::string& text);
+
+}  // namespace heddle::tools

@@ -1,0 +1,166 @@
+#include "tools/replay/trace_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "frontend/trace/htrace.h"
+#include "tools/replay/sustained_clock.h"
+
+namespace heddle::replay {
+namespace {
+
+constexpr std::pair<gpu::CachePolicy, std::string_view> kCachePolicies[] = {
+    {gpu::CachePolicy::kCold, "cold"},
+    {gpu::CachePolicy::kWarm, "warm"},
+    {gpu::CachePolicy::kFlush, "flush"}};
+
+Error Interrupted() {
+  return {ExitCode::kInterrupted, "", "stopped by a signal; what was finished is kept",
+          "run the same command again to go on"};
+}
+
+}  // namespace
+
+std::string_view Name(Mode mode) { return mode == Mode::kFull ? "full" : "skeleton"; }
+
+std::string_view Name(gpu::CachePolicy policy) {
+  for (const auto& [each, name] : kCachePolicies)
+    if (each == policy) return name;
+  return "";
+}
+
+std::optional<gpu::CachePolicy> CachePolicyOf(std::string_view name) {
+  for (const auto& [policy, each] : kCachePolicies)
+    if (each == name) return policy;
+  return std::nullopt;
+}
+
+Result<NamedTrace> ReadNamedTrace(const std::string& path) {
+  NamedTrace named;
+  named.path = path;
+  HEDDLE_ASSIGN_OR_RETURN(named.trace, trace::ReadTrace(path, &named.digest));
+  return named;
+}
+
+Result<std::unique_ptr<TraceRun>> TraceRun::Open(const NamedTrace& trace, const MachineRecord& machine,
+                                                 TraceRunOptions options) {
+  std::unique_ptr<TraceRun> run(new TraceRun(trace, machine, std::move(options)));
+  HEDDLE_ASSIGN_OR_RETURN(
+      run->replay_, Replay::Open(trace.trace, machine.gpu, {run->options_.mode, run->options_.defines}));
+  return run;
+}
+
+void TraceRun::Select(const Wanted& wanted) {
+  selected_.clear();
+  for (uint32_t i = 0; i < replay_->launch_count(); ++i)
+    if (wanted(i, replay_->code(i).name, replay_->resolved().launches[i].name)) selected_.push_back(i);
+}
+
+// Launches of one stream do not overlap.
+bool TraceRun::Sequential() const {
+  for (const uint32_t i : selected_) {
+    const trace::ResolvedLaunch& launch = replay_->resolved().launches[i];
+    if (launch.programmatic || launch.stream != replay_->resolved().launches[selected_.front()].stream)
+      return false;
+  }
+  return true;
+}
+
+results::LaunchRecord TraceRun::Record(uint32_t i) const {
+  const trace::ResolvedLaunch& launch = replay_->resolved().launches[i];
+  results::LaunchRecord record;
+  record.trace_digest = trace_.digest;
+  record.trace_name = std::filesystem::path(trace_.path).filename().string();
+  record.ordinal = i;
+  record.stream = launch.stream;
+  record.grid_frozen = launch.frozen_grid;
+  record.mode = Name(options_.mode);
+  record.cache_policy = Name(options_.gpu.cache_policy);
+  record.dependence = replay_->recorded(i) ? "scoreboard" : machine_.dependence;
+  for (const auto& [name, value] : replay_->resolved().defines)
+    record.options += fmt::format("{}={};", name, value);
+  // Where launches share caches or SMs, the others are part of what made the result.
+  if (options_.gpu.cache_policy != gpu::CachePolicy::kCold || !Sequential())
+    record.options += fmt::format("with {}", fmt::join(selected_, ","));
+  return record;
+}
+
+std::string TraceRun::Key(uint32_t ordinal) const {
+  return results::LaunchKey(Record(ordinal), machine_.record.digest);
+}
+
+Status TraceRun::Run(const IsDone& is_done, const Take& take) {
+  bool all_done = true;
+  for (size_t k = 0; all_done && k < selected_.size(); ++k) {
+    HEDDLE_ASSIGN_OR_RETURN(all_done, is_done(selected_[k]));
+  }
+  if (all_done) return Ok();
+  gpu_.emplace(machine_.gpu, options_.gpu);
+  return Sequential() ? RunOneByOne(is_done, take) : RunTogether(take);
+}
+
+Status TraceRun::RunOneByOne(const IsDone& is_done, const Take& take) {
+  for (const uint32_t i : selected_) {
+    HEDDLE_ASSIGN_OR_RETURN(const bool done, is_done(i));
+    if (done && options_.gpu.cache_policy == gpu::CachePolicy::kCold) {
+      HEDDLE_RETURN_IF_ERROR(replay_->ExecuteFunctionally(i));  // later launches may read what it wrote
+      continue;
+    }
+    HEDDLE_ASSIGN_OR_RETURN(isa::LaunchProgram * program, replay_->Prepare(i));
+    const gpu::LaunchRequest request{program, replay_->resolved().launches[i].name, 0, {}};
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<stats::LaunchStats> stats, gpu_->Run({&request, 1}));
+    if (gpu_->ended()[0] && !done) HEDDLE_RETURN_IF_ERROR(Hand(i, *program, stats[0], take));
+    replay_->Close(i);
+    if (Stopped()) return Interrupted();
+  }
+  return Ok();
+}
+
+Status TraceRun::RunTogether(const Take& take) {
+  std::vector<gpu::LaunchRequest> requests;
+  for (const uint32_t i : selected_) {
+    HEDDLE_ASSIGN_OR_RETURN(isa::LaunchProgram * program, replay_->Prepare(i));
+    const trace::ResolvedLaunch& launch = replay_->resolved().launches[i];
+    requests.push_back({program, launch.name, launch.stream, DependencesOf(i)});
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<stats::LaunchStats> stats, gpu_->Run(requests));
+  if (Stopped() &&
+      !std::all_of(gpu_->ended().begin(), gpu_->ended().end(), [](bool ended) { return ended; })) {
+    return Interrupted();  // what overlapped an unfinished launch is not kept: it would be another result
+  }
+  for (size_t k = 0; k < selected_.size(); ++k)
+    HEDDLE_RETURN_IF_ERROR(Hand(selected_[k], *requests[k].program, stats[k], take));
+  return Stopped() ? Status(Interrupted()) : Ok();
+}
+
+// Edges of the trace between selected launches, as positions in selected_.
+std::vector<uint32_t> TraceRun::DependencesOf(uint32_t launch) const {
+  std::vector<uint32_t> dependences;
+  for (const trace::Edge& edge : trace_.trace.edges) {
+    const auto from = std::find(selected_.begin(), selected_.end(), edge.from);
+    if (edge.to == launch && from != selected_.end())
+      dependences.push_back(static_cast<uint32_t>(from - selected_.begin()));
+  }
+  return dependences;
+}
+
+Status TraceRun::Hand(uint32_t i, const isa::LaunchProgram& program, const stats::LaunchStats& stats,
+                      const Take& take) {
+  LaunchResult result{i, Record(i), &program, &stats, program.Issues()};
+  if (!result.issues.empty() && !options_.lenient) {
+    std::string text;
+    for (const isa::StreamIssue& issue : result.issues)
+      text += fmt::format("\n  {} x {}: {}", issue.count, issue.kind, issue.detail);
+    return Error{ExitCode::kTrace, fmt::format("{} launch {}", trace_.path, i),
+                 fmt::format("the trace is not complete:{}", text),
+                 "give the contents that are missing, or run with --lenient to count this in the results"};
+  }
+  for (isa::StreamIssue& note : replay_->notes(i)) result.issues.push_back(std::move(note));
+  result.record.execution = replay_->execution(i);
+  result.record.duration_ps = SustainedPicoseconds(machine_.gpu, program.code(), stats);
+  return take(result);
+}
+
+}  // namespace heddle::replay

@@ -1,0 +1,92 @@
+// The launches of one trace on one machine, one after the other or together, as the trace orders them: the loop behind
+// every command that simulates traces. What becomes of a result is the caller's.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/trace/trace.h"
+#include "sim/base/result.h"
+#include "sim/gpu/gpu.h"
+#include "sim/results/results.h"
+#include "tools/replay/machine_record.h"
+#include "tools/replay/replay.h"
+
+namespace heddle::replay {
+
+struct NamedTrace {
+  trace::Trace trace;
+  std::string digest;
+  std::string path;
+};
+Result<NamedTrace> ReadNamedTrace(const std::string& path);
+
+std::string_view Name(Mode mode);                // "skeleton", as results have it
+std::string_view Name(gpu::CachePolicy policy);  // "cold"
+std::optional<gpu::CachePolicy> CachePolicyOf(std::string_view name);
+
+struct TraceRunOptions {
+  Mode mode = Mode::kSkeleton;
+  trace::Symbols defines;
+  gpu::RunOptions gpu;   // threads, cache policy, limits, stop, progress
+  bool lenient = false;  // oddities of the trace are part of a result instead of an error
+};
+
+// Valid during the call that hands it out.
+struct LaunchResult {
+  uint32_t ordinal = 0;
+  results::LaunchRecord record;
+  const isa::LaunchProgram* program = nullptr;
+  const stats::LaunchStats* stats = nullptr;
+  std::vector<isa::StreamIssue> issues;
+};
+
+class TraceRun {
+ public:
+  // `trace` and `machine` outlive the run.
+  static Result<std::unique_ptr<TraceRun>> Open(const NamedTrace& trace, const MachineRecord& machine,
+                                                TraceRunOptions options);
+
+  // Launches that are simulated: of all, those for which `wanted` says so. None before the first call.
+  using Wanted = std::function<bool(uint32_t ordinal, const std::string& kernel, const std::string& name)>;
+  void Select(const Wanted& wanted);
+  const std::vector<uint32_t>& selected() const { return selected_; }
+  bool Sequential()
+      const;  // the selected launches follow one another: each is handed on before the next one starts
+  uint32_t launch_count() const { return replay_->launch_count(); }
+  const isa::KernelCode& code(uint32_t ordinal) const { return replay_->code(ordinal); }
+
+  // What results say of a launch before it is simulated, and its key.
+  results::LaunchRecord Record(uint32_t ordinal) const;
+  std::string Key(uint32_t ordinal) const;
+
+  // Simulates the selected launches. Those of which `is_done` says so are not handed to `take`; where they neither
+  // overlap others nor leave caches behind they are executed without timing, because later launches may read what they
+  // wrote. Errors: of the trace, of either function, kInterrupted once gpu.stop is true.
+  using IsDone = std::function<Result<bool>(uint32_t ordinal)>;
+  using Take = std::function<Status(const LaunchResult&)>;
+  Status Run(const IsDone& is_done, const Take& take);
+
+ private:
+  TraceRun(const NamedTrace& trace, const MachineRecord& machine, TraceRunOptions options)
+      : trace_(trace), machine_(machine), options_(std::move(options)) {}
+  Status RunOneByOne(const IsDone& is_done, const Take& take);
+  Status RunTogether(const Take& take);
+  Status Hand(uint32_t ordinal, const isa::LaunchProgram& program, const stats::LaunchStats& stats,
+              const Take& take);
+  std::vector<uint32_t> DependencesOf(uint32_t launch) const;
+  bool Stopped() const { return options_.gpu.stop != nullptr && *options_.gpu.stop; }
+
+  const NamedTrace& trace_;
+  const MachineRecord& machine_;
+  TraceRunOptions options_;
+  std::unique_ptr<Replay> replay_;
+  std::optional<gpu::Gpu> gpu_;
+  std::vector<uint32_t> selected_;
+};
+
+}  // namespace heddle::replay
