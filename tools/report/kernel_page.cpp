@@ -17,17 +17,20 @@ using analysis::KernelAnalysis;
 using analysis::PcRow;
 
 constexpr size_t kMostLines = 120;      // of SASS that wait the most
-constexpr uint32_t kNeighbours = 1;     // shown before and behind each
+constexpr size_t kBriefLines = 6;       // of a kernel without a whole page
+constexpr uint32_t kNeighbours = 1;     // shown before and behind each, on a whole page
 constexpr double kLeastShare = 0.0005;  // of all slots
 
-std::set<uint32_t> ShownLines(std::vector<PcRow> table, size_t instructions) {
+std::set<uint32_t> ShownLines(std::vector<PcRow> table, size_t instructions, bool whole) {
+  const size_t most = whole ? kMostLines : kBriefLines;
+  const uint32_t neighbours = whole ? kNeighbours : 0;
   std::stable_sort(table.begin(), table.end(),
                    [](const PcRow& a, const PcRow& b) { return a.share > b.share; });
   std::set<uint32_t> shown;
-  for (size_t i = 0; i < std::min(table.size(), kMostLines); ++i) {
+  for (size_t i = 0; i < std::min(table.size(), most); ++i) {
     if (table[i].share < kLeastShare) break;
-    const uint32_t first = table[i].index - std::min(table[i].index, kNeighbours);
-    for (uint32_t at = first; at <= table[i].index + kNeighbours && at < instructions; ++at) shown.insert(at);
+    const uint32_t first = table[i].index - std::min(table[i].index, neighbours);
+    for (uint32_t at = first; at <= table[i].index + neighbours && at < instructions; ++at) shown.insert(at);
   }
   return shown;
 }
@@ -122,9 +125,10 @@ pre { overflow-x: auto; background: var(--card); padding: .7rem; border-radius: 
   .sass { min-width: 40rem; } svg { font-size: 17px; } .card { min-width: 6.5rem; padding: .4rem .7rem; } td:first-child { min-width: 7rem; } }
 )css";
 
-std::string SassHtml(const KernelAnalysis& kernel, const std::map<uint32_t, std::string>& source) {
+std::string SassHtml(const KernelAnalysis& kernel, const std::map<uint32_t, std::string>& source,
+                     bool whole) {
   const std::vector<PcRow> table = analysis::PcTable(kernel.launch, kernel.counts);
-  const std::set<uint32_t> shown = ShownLines(table, kernel.kernel->text.size());
+  const std::set<uint32_t> shown = ShownLines(table, kernel.kernel->text.size(), whole);
   if (shown.empty()) return "<p class=\"muted\">The database has no counts by instruction.</p>";
   double largest = 0;
   std::map<uint32_t, const PcRow*> rows;
@@ -163,9 +167,11 @@ std::string KernelPage(const KernelAnalysis& kernel, const KernelPageOptions& op
                   BoundText(kernel)));
   if (!options.whole) {
     text += fmt::format(
-        "<p class=\"muted\">{} cycles, grid {}&times;{}&times;{}. No page of its own: the report would grow "
-        "too large; <code>heddle report --kernel</code> chooses.</p></div></details>\n",
-        kernel.launch.Cycles(), kernel.launch.grid.x, kernel.launch.grid.y, kernel.launch.grid.z);
+        "<p class=\"muted\">{} cycles, grid {}&times;{}&times;{}; its busiest instructions (<code>heddle "
+        "report "
+        "--kernel</code> gives it a whole page):</p>{}</div></details>\n",
+        kernel.launch.Cycles(), kernel.launch.grid.x, kernel.launch.grid.y, kernel.launch.grid.z,
+        SassHtml(kernel, {}, false));
     return text;
   }
   text += Facts(kernel, options);
@@ -175,7 +181,7 @@ std::string KernelPage(const KernelAnalysis& kernel, const KernelPageOptions& op
   const std::string plot = RooflinePlot({&kernel}, {1}, 760, 380);
   if (!plot.empty()) text += "<h3>Roofline</h3>" + plot;
   text += "<h3>Speed of light</h3>" + SectionsHtml(kernel);
-  text += "<h3>Instructions</h3>" + SassHtml(kernel, options.source);
+  text += "<h3>Instructions</h3>" + SassHtml(kernel, options.source, true);
   return text + "</div></details>\n";
 }
 

@@ -59,7 +59,7 @@ class PartWriter {
       page.tree = tree->second;
     if (const auto source = options_.source.find(position); source != options_.source.end())
       page.source = source->second;
-    constexpr size_t kBriefBytes = 1300;  // of each kernel that is still to come
+    constexpr size_t kBriefBytes = 3300;  // of each kernel that is still to come
     const size_t reserved = (part_.groups.size() - i) * kBriefBytes;
     std::string text = KernelPage(kernel, page);
     if (text.size() + reserved <= bytes_left) return text;
