@@ -206,6 +206,21 @@ Status Merge(const std::string& target, const std::vector<std::string>& sources)
   return writer.Finish();
 }
 
+Status MergeMeasurements(Writer* writer, const std::string& source) {
+  { HEDDLE_ASSIGN_OR_RETURN(const sqlite::Database check, OpenForReading(source)); }
+  sqlite::Database* target = &writer->database();
+  HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement attach, target->Prepare("ATTACH ? AS source"));
+  HEDDLE_RETURN_IF_ERROR(attach.Bind(source).Run());
+  {
+    HEDDLE_ASSIGN_OR_RETURN(sqlite::Transaction transaction, sqlite::Transaction::Begin(target));
+    HEDDLE_ASSIGN_OR_RETURN(const int64_t version, target->QueryInteger("PRAGMA source.user_version"));
+    HEDDLE_RETURN_IF_ERROR(MergeHardware(target, version >= kHardwareLaunchVersion));
+    HEDDLE_RETURN_IF_ERROR(target->Execute("DROP TABLE temp.new_hardware"));
+    HEDDLE_RETURN_IF_ERROR(transaction.Commit());
+  }
+  return target->Execute("DETACH source");
+}
+
 Result<std::string> CanonicalDump(sqlite::Database* database) {
   std::string out;
   HEDDLE_ASSIGN_OR_RETURN(const int64_t version, database->QueryInteger("PRAGMA user_version"));

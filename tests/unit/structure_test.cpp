@@ -39,6 +39,7 @@ const std::map<std::string, std::set<std::string>>& MayInclude() {
       {"frontend/emulator", {"sim/base", "sim/isa", "frontend/trace", "frontend/sass"}},
       {"frontend/import", {"sim/base", "sim/isa", "sim/sqlite", "frontend/trace", "frontend/sass"}},
       {"frontend/capture", {"sim/base", "sim/isa", "frontend/trace"}},
+      {"frontend/profile", {"sim/base", "sim/sqlite"}},
   };
   return list;
 }
@@ -56,7 +57,7 @@ const std::vector<Wall>& Walls() {
       {"boost/program_options", {"tools"}},
       {"boost/graph", {"sim/interconnect", "sim/gpu"}},
       {"lzma", {"frontend/import"}},
-      {"zlib", {"frontend/import"}},
+      {"zlib", {"frontend/import", "frontend/profile"}},
       {"cupti", {"frontend/capture"}},
       {"openssl", {"sim/base"}},
   };

@@ -15,6 +15,7 @@ const std::vector<Command>& Commands() {
       ExplainCommand(),
       ReportCommand(),
       ValidateCommand(),
+      HwCommand(),
       DbCommand(),
       ArchCommand(),
       CompletionCommand(),
