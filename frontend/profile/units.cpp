@@ -97,7 +97,7 @@ BaseUnit ToBaseUnit(std::string_view text) {
   const BaseUnit above = SimpleUnit(unit.substr(0, slash)), below = SimpleUnit(unit.substr(slash + 1));
   if (below.unit != "ps") return {above.unit + "/" + below.unit, above.factor / below.factor};
   // Rates are per second.
-  const double per_second = above.factor / (below.factor / 1e12);
+  const double per_second = above.factor * 1e12 / below.factor;
   if (above.unit == "cycle") return {"hz", per_second};
   return {above.unit + "/second", per_second};
 }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "sim/results/measurements.h"
 #include "sim/results/results.h"
 #include "sim/results/schema.h"
 

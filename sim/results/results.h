@@ -127,9 +127,6 @@ Result<sqlite::Database> OpenForReading(const std::string& path);
 // counted twice.
 Status Merge(const std::string& target, const std::vector<std::string>& sources);
 
-// Adds the measurements of `source`, and nothing else of it, within the writer's run.
-Status MergeMeasurements(Writer* writer, const std::string& source);
-
 // Text that is the same for the same input: every table ordered by content, without ids, commands and times.
 Result<std::string> CanonicalDump(sqlite::Database* database);
 

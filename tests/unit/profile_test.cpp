@@ -164,7 +164,7 @@ TEST(NsightCompute, LongBehindNoticesAndOutput) {
   EXPECT_EQ(conv.launches[0].process, 9384u);
   EXPECT_EQ(conv.launches[0].metrics.size(), 47u);
   EXPECT_EQ(Value(conv.launches[0], "l1tex__m_l1tex2xbar_write_sectors_mem_lg_op_st.sum"), 8192);
-  EXPECT_THAT(conv.notes, Contains(Pair("lines before the header", 9)));
+  EXPECT_THAT(conv.notes, Contains(Pair("lines before the header", 10)));
 
   const Profile bert = Read("ncu_long_bert.csv");
   EXPECT_EQ(bert.launches.size(), 2u);

@@ -13,6 +13,7 @@
 #include "frontend/profile/profile.h"
 #include "frontend/trace/htrace.h"
 #include "sim/base/digest.h"
+#include "sim/results/measurements.h"
 #include "sim/sqlite/sqlite.h"
 
 namespace heddle::compare {

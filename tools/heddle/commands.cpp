@@ -16,6 +16,7 @@ const std::vector<Command>& Commands() {
       ReportCommand(),
       ValidateCommand(),
       HwCommand(),
+      CompareCommand(),
       DbCommand(),
       ArchCommand(),
       CompletionCommand(),

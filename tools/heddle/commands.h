@@ -11,6 +11,7 @@ Command CompletionCommand();
 Command SassCommand();
 Command TraceCommand();
 Command DbCommand();
+Command CompareCommand();
 Command HwCommand();
 Command RunCommand();
 Command ValidateCommand();

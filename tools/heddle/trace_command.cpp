@@ -11,6 +11,7 @@
 #include "tools/heddle/capture_output.h"
 #include "tools/heddle/commands.h"
 #include "tools/heddle/table.h"
+#include "tools/heddle/trace_from_profile.h"
 #include "tools/heddle/trace_import.h"
 #include "tools/heddle/trace_plan.h"
 #include "tools/heddle/trace_verify.h"
@@ -255,6 +256,12 @@ Command TraceCommand() {
                ImportOptionsTable,
                "accel-sim FOLDER",
                [](const po::variables_map& v, Arguments p) { return Finish(Import(v, p)); },
+               {}},
+              {"from-profile",
+               "make a trace for a profile from traces of the same kernels",
+               FromProfileOptionsTable,
+               "PROFILE",
+               [](const po::variables_map& v, Arguments p) { return Finish(FromProfile(v, p)); },
                {}},
               {"info",
                "what a trace holds",

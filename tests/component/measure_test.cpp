@@ -1,0 +1,110 @@
+// Does heddle_measure play launches as the trace says: shapes, parameter bytes with the GPU's addresses, memory's contents,
+// cold and warm? tests/support/cuda_double.cpp is the driver.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "frontend/trace/htrace.h"
+#include "sim/results/results.h"
+#include "tests/support/shell.h"
+
+namespace heddle {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kTraces = std::string(HEDDLE_SOURCE_DIR) + "/traces/";
+
+testing_support::Outcome Measure(const std::string& folder, const std::string& arguments,
+                                 const std::string& environment = "") {
+  return testing_support::Shell(environment + " HEDDLE_CUDA_DOUBLE_LOG=" + folder +
+                                "/log " HEDDLE_BINARY_DIR
+                                "/tools/measure/heddle_measure --library " HEDDLE_BINARY_DIR
+                                "/tests/support/libheddle_cuda_double.so " +
+                                arguments);
+}
+
+std::string Hex(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned>(byte));
+    text += digits;
+  }
+  return text;
+}
+
+TEST(Measure, PlaysLaunchesAsTheTraceSays) {
+  const testing_support::TemporaryFolder folder;
+  const std::string path = kTraces + "gemm.sm_80.htrace";
+  const auto outcome = Measure(
+      folder.path(), path + " " + kTraces + "softmax.sm_90.htrace --repeats 2 --db " + (folder / "m.db"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("gemm.sm_80.htrace: matmul 12.50 us cold, 10.00 us warm"));
+  EXPECT_THAT(outcome.err, HasSubstr("softmax.sm_90.htrace: left out, it has code for sm_90, this is sm_80"));
+
+  // 3 times to warm up and 2 measurements, each cold and warm: ten equal lines.
+  std::istringstream log(testing_support::ReadFile(folder / "log"));
+  std::string line, first;
+  size_t lines = 0;
+  while (std::getline(log, line)) {
+    if (lines++ == 0) first = line;
+    EXPECT_EQ(line, first);
+  }
+  EXPECT_EQ(lines, 10u);
+  std::string digest;
+  const trace::Trace trace = *trace::ReadTrace(path, &digest);
+  const trace::ResolvedTrace resolved = *trace::Resolve(trace, {{"sm_count", 108}, {"l2_bytes", 1 << 20}});
+  EXPECT_THAT(first, HasSubstr("matmul grid " + std::to_string(resolved.launches[0].grid.x) +
+                               " 1 1 block 128 1 1 shared 49152"));
+  // Behind the three addresses the bytes are the trace's.
+  const std::string parameters = first.substr(first.find("parameters ") + 11);
+  EXPECT_EQ(parameters.substr(48, parameters.find(' ') - 48),
+            Hex(std::span(resolved.launches[0].parameters).subspan(24)));
+  for (const trace::ResolvedContent& content : resolved.contents) {
+    std::byte bytes[16];
+    content.source->Fill(0, bytes);
+    EXPECT_THAT(first, HasSubstr(" at " + std::to_string(8 * content.buffer) + " -> " + Hex(bytes)));
+  }
+
+  Result<sqlite::Database> database = results::OpenForReading(folder / "m.db");
+  ASSERT_TRUE(database.ok());
+  EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM hardware_run WHERE gpu = 'Double A100'"), 1);
+  EXPECT_EQ(*database->QueryInteger("SELECT value FROM hardware_metric WHERE name = 'duration_ps'"),
+            12'500'000);
+  EXPECT_EQ(*database->QueryInteger("SELECT value FROM hardware_metric WHERE name = 'duration_warm_ps'"),
+            10'000'000);
+  EXPECT_EQ(
+      *database->QueryInteger(
+          "SELECT COUNT(*) FROM hardware_launch WHERE trace_ordinal = 0 AND trace_digest = '" + digest + "'"),
+      1);
+}
+
+TEST(Measure, SaysWhatIsWrong) {
+  const testing_support::TemporaryFolder folder;
+  const std::string trace = kTraces + "gemm.sm_80.htrace", db = " --db " + (folder / "m.db");
+  EXPECT_EQ(Measure(folder.path(), trace).exit_code, 2);
+  EXPECT_EQ(Measure(folder.path(), trace + db + " --repeats 0").exit_code, 2);
+  const auto failed = Measure(folder.path(), trace + db, "HEDDLE_CUDA_DOUBLE_FAIL=cuLaunchKernelEx");
+  EXPECT_EQ(failed.exit_code, 5);
+  EXPECT_THAT(failed.err, HasSubstr("cuLaunchKernelEx: CUDA_ERROR_OF_THE_DOUBLE (700)"));
+  EXPECT_EQ(Measure(folder.path(), kTraces + "softmax.sm_90.htrace" + db).exit_code, 4);
+  const auto missing = testing_support::Shell(
+      HEDDLE_BINARY_DIR "/tools/measure/heddle_measure --library libnothing.so " + trace + db);
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("--dry-run"));
+}
+
+TEST(Measure, DryRunShowsThePlan) {
+  const auto outcome = testing_support::Shell(
+      "cd " HEDDLE_SOURCE_DIR " && HEDDLE_BUILD_DIR=" HEDDLE_BINARY_DIR " tools/measure-gpu --dry-run");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("gemm.sm_80.htrace: matmul for sm_80, 3 + 20 times cold and warm"));
+  EXPECT_THAT(outcome.out, HasSubstr("counters"));
+}
+
+}  // namespace
+}  // namespace heddle

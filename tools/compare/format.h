@@ -1,0 +1,21 @@
+// Pieces of text that the forms of a comparison share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/compare/comparison.h"
+
+namespace heddle::compare {
+
+std::string ShapeText(const Dim3& shape);                   // "4x1x1"
+std::string TopWaits(const Numbers& numbers, size_t most);  // "long_scoreboard 40%, wait 12%"
+bool HasCounters(const Comparison& comparison);             // measured ones
+std::string Beside(const std::optional<double>& measured, const std::optional<double>& simulated,
+                   double scale,
+                   int digits);       // "12.0 | 11.8"; empty: not measured
+std::string Verdict(const Row& row);  // against the baseline: better, worse, same, new
+std::vector<std::string> SummaryLines(const Comparison& comparison);
+std::vector<std::string> AloneLines(const Comparison& comparison);  // who found no partner, and why
+
+}  // namespace heddle::compare

@@ -1,0 +1,281 @@
+// A comparison as text, CSV and JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tools/compare/comparison.h"
+#include "tools/compare/format.h"
+
+namespace heddle::compare {
+
+std::string ShapeText(const Dim3& shape) { return fmt::format("{}x{}x{}", shape.x, shape.y, shape.z); }
+
+std::string TopWaits(const Numbers& numbers, size_t most) {
+  std::vector<std::pair<double, std::string>> waits;
+  for (const auto& [cause, percent] : numbers.waits) waits.emplace_back(-percent, cause);
+  std::sort(waits.begin(), waits.end());
+  std::string text;
+  for (size_t i = 0; i < std::min(most, waits.size()); ++i) {
+    text += fmt::format("{}{} {:.0f}%", i == 0 ? "" : ", ", waits[i].second, -waits[i].first);
+  }
+  return text;
+}
+
+bool HasCounters(const Comparison& comparison) {
+  return std::any_of(comparison.rows.begin(), comparison.rows.end(), [](const Row& row) {
+    const Numbers& numbers = row.measured_numbers;
+    return numbers.instructions || numbers.dram_bytes || numbers.l2_hit_percent ||
+           numbers.occupancy_percent || !numbers.waits.empty();
+  });
+}
+
+std::string Beside(const std::optional<double>& measured, const std::optional<double>& simulated,
+                   double scale, int digits) {
+  if (!measured) return "";
+  const std::string right = simulated ? fmt::format("{:.{}f}", *simulated * scale, digits) : "-";
+  return fmt::format("{:.{}f} | {}", *measured * scale, digits, right);
+}
+
+std::string Verdict(const Row& row) {
+  if (!row.baseline_ps) return "new";
+  const double now = std::abs(row.ErrorPercent()), before = std::abs(*row.BaselineErrorPercent());
+  return now < before - 0.05 ? "better" : now > before + 0.05 ? "worse" : "same";
+}
+
+std::vector<std::string> SummaryLines(const Comparison& comparison) {
+  const Totals& totals = comparison.totals;
+  const char* what = comparison.by == By::kKernel   ? "kernel"
+                     : comparison.by == By::kLaunch ? "launch"
+                                                    : "category";
+  std::vector<std::string> lines = {
+      fmt::format("{} against {}: {} of {} measured launches, {:.1f} % of their time", comparison.machine,
+                  comparison.gpu, comparison.measured_matched, comparison.measured_launches,
+                  comparison.CoveredPercent()),
+      fmt::format("total: measured {:.3f} ms, simulated {:.3f} ms, error {:+.1f} %", totals.measured_ps / 1e9,
+                  totals.simulated_ps / 1e9, totals.total_error_percent),
+      fmt::format("by {}: MAPE {:.1f} %, weighted by time {:.1f} %, median {:.1f} %, 90th percentile {:.1f} "
+                  "%, correlation {:.4f}",
+                  what, totals.mape_percent, totals.weighted_mape_percent, totals.median_abs_error_percent,
+                  totals.p90_abs_error_percent, totals.correlation)};
+  if (comparison.baseline) {
+    lines.push_back(fmt::format(
+        "baseline, over {} rows that both have: weighted MAPE {:.1f} -> {:.1f} %, total error {:+.1f} -> "
+        "{:+.1f} %",
+        comparison.baseline->rows, comparison.baseline->weighted_mape_percent,
+        comparison.against_baseline->weighted_mape_percent, comparison.baseline->total_error_percent,
+        comparison.against_baseline->total_error_percent));
+  }
+  if (comparison.whole_microseconds)
+    lines.push_back("the measured times are whole microseconds: short kernels are off by up to 1 us");
+  return lines;
+}
+
+std::vector<std::string> AloneLines(const Comparison& comparison) {
+  std::vector<std::string> lines;
+  for (const auto& [list, side] :
+       {std::pair{&comparison.measured_alone, "measured"}, {&comparison.simulated_alone, "simulated"}}) {
+    std::map<std::string, std::pair<size_t, double>> reasons;
+    for (const Unmatched& entry : *list) {
+      auto& [launches, ps] = reasons[entry.reason];
+      launches += entry.launches;
+      ps += entry.total_ps;
+    }
+    for (const auto& [reason, sum] : reasons) {
+      lines.push_back(fmt::format("without a partner: {} {} launch{} ({:.3f} ms): {}", sum.first, side,
+                                  sum.first == 1 ? "" : "es", sum.second / 1e9, reason));
+    }
+  }
+  return lines;
+}
+
+namespace {
+
+// The middle of long names is where template arguments repeat.
+std::string Shortened(const std::string& name) {
+  constexpr size_t kMost = 48;
+  return name.size() <= kMost ? name : name.substr(0, kMost - 15) + "..." + name.substr(name.size() - 12);
+}
+
+std::string Align(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      line += i == 0 ? fmt::format("{:<{}}", row[i], widths[i]) : fmt::format("  {:>{}}", row[i], widths[i]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+nlohmann::ordered_json ToJson(const Numbers& numbers) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  const auto put = [&](const char* name, const std::optional<double>& value) {
+    if (value) json[name] = *value;
+  };
+  put("smsp_inst_executed", numbers.instructions);
+  put("dram_bytes", numbers.dram_bytes);
+  put("lts_hit_rate_percent", numbers.l2_hit_percent);
+  put("achieved_occupancy_percent", numbers.occupancy_percent);
+  if (!numbers.waits.empty()) json["wait_percent"] = numbers.waits;
+  return json;
+}
+
+nlohmann::ordered_json ToJson(const Totals& totals) {
+  return {{"rows", totals.rows},
+          {"measured_ps", totals.measured_ps},
+          {"simulated_ps", totals.simulated_ps},
+          {"total_error_percent", totals.total_error_percent},
+          {"mape_percent", totals.mape_percent},
+          {"weighted_mape_percent", totals.weighted_mape_percent},
+          {"median_abs_error_percent", totals.median_abs_error_percent},
+          {"p90_abs_error_percent", totals.p90_abs_error_percent},
+          {"correlation", totals.correlation}};
+}
+
+nlohmann::ordered_json ToJson(const Row& row, bool has_shape) {
+  nlohmann::ordered_json json = {{"kernel", row.kernel}, {"category", row.category}};
+  if (has_shape) {
+    json["grid"] = {row.grid.x, row.grid.y, row.grid.z};
+    json["block"] = {row.block.x, row.block.y, row.block.z};
+  }
+  json["measured_launches"] = row.measured;
+  json["simulated_launches"] = row.simulated;
+  json["measured_ps"] = row.measured_ps;
+  json["simulated_ps"] = row.simulated_ps;
+  json["measured_total_ps"] = row.total_ps;
+  json["error_percent"] = row.ErrorPercent();
+  if (row.baseline_ps) {
+    json["baseline_ps"] = *row.baseline_ps;
+    json["baseline_error_percent"] = *row.BaselineErrorPercent();
+  }
+  json["measured"] = ToJson(row.measured_numbers);
+  json["simulated"] = ToJson(row.simulated_numbers);
+  if (!row.note.empty()) json["note"] = row.note;
+  return json;
+}
+
+nlohmann::ordered_json ToJson(const std::vector<Unmatched>& list) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const Unmatched& entry : list) {
+    nlohmann::ordered_json item = {{"kernel", entry.kernel}};
+    if (entry.grid) item["grid"] = {entry.grid->x, entry.grid->y, entry.grid->z};
+    if (entry.block) item["block"] = {entry.block->x, entry.block->y, entry.block->z};
+    item["launches"] = entry.launches;
+    item["total_ps"] = entry.total_ps;
+    item["reason"] = entry.reason;
+    json.push_back(std::move(item));
+  }
+  return json;
+}
+
+std::string CsvCell(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + "\"";
+}
+
+}  // namespace
+
+std::string ComparisonText(const Comparison& comparison, size_t most_rows) {
+  const bool counters = HasCounters(comparison), shapes = comparison.by != By::kCategory;
+  std::vector<std::vector<std::string>> table;
+  std::vector<std::string> header = {comparison.by == By::kCategory ? "category" : "kernel"};
+  if (shapes) header.insert(header.end(), {"grid", "block"});
+  header.insert(header.end(), {"launches", "measured us", "simulated us", "error %", "% of time"});
+  if (comparison.baseline) header.insert(header.end(), {"baseline %", "change"});
+  if (counters) header.insert(header.end(), {"k inst m|s", "DRAM MB m|s", "L2 hit % m|s", "occup. % m|s"});
+  table.push_back(header);
+  for (size_t i = 0; i < std::min(most_rows, comparison.rows.size()); ++i) {
+    const Row& row = comparison.rows[i];
+    std::vector<std::string> cells = {Shortened(row.kernel)};
+    if (shapes) cells.insert(cells.end(), {ShapeText(row.grid), ShapeText(row.block)});
+    cells.push_back(std::to_string(row.measured));
+    cells.push_back(fmt::format("{:.2f}", row.measured_ps / 1e6));
+    cells.push_back(fmt::format("{:.2f}", row.simulated_ps / 1e6));
+    cells.push_back(fmt::format("{:+.1f}", row.ErrorPercent()));
+    cells.push_back(fmt::format("{:.1f}", 100 * row.total_ps / comparison.totals.measured_ps));
+    if (comparison.baseline) {
+      cells.push_back(row.baseline_ps ? fmt::format("{:+.1f}", *row.BaselineErrorPercent()) : "-");
+      cells.push_back(Verdict(row));
+    }
+    if (counters) {
+      const Numbers &m = row.measured_numbers, &s = row.simulated_numbers;
+      cells.push_back(Beside(m.instructions, s.instructions, 1e-3, 1));
+      cells.push_back(Beside(m.dram_bytes, s.dram_bytes, 1e-6, 2));
+      cells.push_back(Beside(m.l2_hit_percent, s.l2_hit_percent, 1, 1));
+      cells.push_back(Beside(m.occupancy_percent, s.occupancy_percent, 1, 1));
+    }
+    table.push_back(std::move(cells));
+  }
+  std::string out = comparison.rows.empty() ? "nothing was joined\n" : Align(table);
+  if (comparison.rows.size() > most_rows)
+    out += fmt::format("... and {} more\n", comparison.rows.size() - most_rows);
+  for (size_t i = 0; i < std::min<size_t>(3, comparison.rows.size()); ++i) {
+    const Row& row = comparison.rows[i];
+    if (row.measured_numbers.waits.empty()) continue;
+    out += fmt::format("\n{} waits for\n  measured   {}\n  simulated  {}\n", Shortened(row.kernel),
+                       TopWaits(row.measured_numbers, 5), TopWaits(row.simulated_numbers, 5));
+  }
+  out += "\n";
+  for (const std::string& line : SummaryLines(comparison)) out += line + "\n";
+  for (const std::string& line : AloneLines(comparison)) out += line + "\n";
+  return out;
+}
+
+std::string ComparisonCsv(const Comparison& comparison) {
+  std::string out =
+      "kernel,category,grid,block,measured_launches,simulated_launches,measured_us,simulated_us,error_"
+      "percent,measured_total_us,"
+      "baseline_us,measured_inst,simulated_inst,measured_dram_bytes,simulated_dram_bytes,measured_l2_hit_"
+      "percent,"
+      "simulated_l2_hit_percent,measured_occupancy_percent,simulated_occupancy_percent,note\n";
+  const auto number = [](const std::optional<double>& value) {
+    return value ? fmt::format("{}", *value) : "";
+  };
+  for (const Row& row : comparison.rows) {
+    const Numbers &m = row.measured_numbers, &s = row.simulated_numbers;
+    const bool shapes = comparison.by != By::kCategory;
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", CsvCell(row.kernel),
+                       CsvCell(row.category), shapes ? ShapeText(row.grid) : "",
+                       shapes ? ShapeText(row.block) : "", row.measured, row.simulated, row.measured_ps / 1e6,
+                       row.simulated_ps / 1e6, row.ErrorPercent(), row.total_ps / 1e6,
+                       row.baseline_ps ? fmt::format("{}", *row.baseline_ps / 1e6) : "",
+                       number(m.instructions), number(s.instructions), number(m.dram_bytes),
+                       number(s.dram_bytes), number(m.l2_hit_percent), number(s.l2_hit_percent),
+                       number(m.occupancy_percent), number(s.occupancy_percent), CsvCell(row.note));
+  }
+  return out;
+}
+
+std::string ComparisonJson(const Comparison& comparison) {
+  nlohmann::ordered_json json = {
+      {"schema_version", 1}, {"machine", comparison.machine}, {"gpu", comparison.gpu}};
+  json["by"] = comparison.by == By::kKernel ? "kernel" : comparison.by == By::kLaunch ? "launch" : "category";
+  json["totals"] = ToJson(comparison.totals);
+  json["covered_time_percent"] = comparison.CoveredPercent();
+  json["measured_launches"] = comparison.measured_launches;
+  json["measured_matched"] = comparison.measured_matched;
+  json["simulated_launches"] = comparison.simulated_launches;
+  json["simulated_matched"] = comparison.simulated_matched;
+  json["whole_microseconds"] = comparison.whole_microseconds;
+  if (comparison.baseline) {
+    json["baseline"] = ToJson(*comparison.baseline);
+    json["against_baseline"] = ToJson(*comparison.against_baseline);
+  }
+  json["rows"] = nlohmann::ordered_json::array();
+  for (const Row& row : comparison.rows) json["rows"].push_back(ToJson(row, comparison.by != By::kCategory));
+  json["measured_alone"] = ToJson(comparison.measured_alone);
+  json["simulated_alone"] = ToJson(comparison.simulated_alone);
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace heddle::compare
