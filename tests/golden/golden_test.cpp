@@ -39,6 +39,12 @@ std::vector<Golden> Goldens() {
                               "trace extract", "arch",        "arch list",  "arch show",  "arch check",
                               "arch diff",     "arch params", "db",         "db show",    "db sql",
                               "db dump",       "db merge",    "db schema",  "sass",       "completion"}) {
+  for (const char* command :
+       {"run",          "validate",          "trace", "trace build", "trace info", "trace dump",
+        "trace verify", "trace extract",     "arch",  "arch list",   "arch show",  "arch check",
+        "arch diff",    "arch params",       "db",    "db show",     "db sql",     "db dump",
+        "db merge",     "db schema",         "sass",  "completion",  "hw",         "hw import",
+        "compare",      "trace from-profile"}) {
     std::string name = std::string("help_") + command;
     for (char& c : name)
       if (c == ' ') c = '_';
@@ -68,6 +74,8 @@ std::vector<Golden> Goldens() {
        "validate --suite $SOURCE/tests/validation/data/suite_quick.csv -c membound_counters --where 'n < 2' "
        "-q "
        "--max-error 5"},
+      {"error_profile", "hw import wrong.textproto --db x.db"},
+      {"compare_without_measurements", "compare results.db"},
       {"error_suite", "validate --suite wrong.textproto"},
       {"error_database", "db show wrong.textproto"},
   };

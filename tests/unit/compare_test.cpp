@@ -155,6 +155,17 @@ TEST(Compare, KnownLaunchesAndSources) {
   EXPECT_DOUBLE_EQ(c.rows[1].measured_ps, 11e6);
 }
 
+TEST(Compare, CyclesAloneAreTakenAtTheSimulatedClock) {
+  SimulatedSet simulated{"m", {Sim("a", 1, 10)}};
+  simulated.launches[0].cycles = 10000;  // 1 GHz
+  MeasuredSet measured{"g", {Real("a", 1, 0)}};
+  measured.launches[0].cycles = 8000;
+  const Comparison c = Compare(simulated, measured, By::kKernel);
+  ASSERT_EQ(c.rows.size(), 1u);
+  EXPECT_DOUBLE_EQ(c.rows[0].measured_ps, 8e6);
+  EXPECT_EQ(c.rows[0].note, "time from measured cycles");
+}
+
 TEST(Compare, BaselineSaysWhatBecameBetter) {
   const SimulatedSet now{"m", {Sim("a", 1, 95), Sim("b", 1, 20), Sim("c", 1, 5)}};
   const SimulatedSet before{"m", {Sim("a", 1, 80), Sim("b", 1, 11)}};

@@ -33,6 +33,7 @@ struct Simulated {
   std::string name, canonical;
   Dim3 grid, block;
   double ps = 0;
+  double cycles = 0;
   Numbers numbers;
 };
 
@@ -42,7 +43,9 @@ struct Measured {
   std::optional<uint32_t> trace_ordinal;
   std::optional<Dim3> grid, block;
   std::optional<double> ps;
-  bool is_replayed = false;  // Nsight Compute's
+  std::optional<double> cycles;  // where only they were measured: taken at the clock of the simulated launch
+  bool from_cycles = false;      // `ps` was made of them
+  bool is_replayed = false;      // Nsight Compute's
   uint32_t time_resolution_ns = 1;
   Numbers numbers;
 };

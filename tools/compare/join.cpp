@@ -185,7 +185,9 @@ Row MakeRow(const Key& key, const Group& group, const std::vector<size_t>& timed
   row.simulated_numbers = ours.Mean();
   row.measured_numbers = theirs.Mean();
   row.note = group.note;
-  if (measured.launches[timed[0]].is_replayed) {
+  if (measured.launches[timed[0]].from_cycles) {
+    row.note += fmt::format("{}time from measured cycles", row.note.empty() ? "" : "; ");
+  } else if (measured.launches[timed[0]].is_replayed) {
     row.note += fmt::format("{}time by Nsight Compute, each launch alone", row.note.empty() ? "" : "; ");
   }
   return row;
@@ -268,6 +270,22 @@ Totals TotalsOf(const std::vector<Row>& rows, bool of_baseline, bool only_with_b
   return totals;
 }
 
+// Cycles that were measured without a time, at the clock of the simulated launch beside them.
+void TakeCyclesAsTime(const Groups& groups, const SimulatedSet& simulated, MeasuredSet* measured) {
+  for (const auto& [key, group] : groups) {
+    for (const size_t i : group.measured) {
+      Measured& launch = measured->launches[i];
+      const auto known = group.partner.find(i);
+      const Simulated& beside =
+          simulated.launches[known == group.partner.end() ? group.simulated[0] : known->second];
+      if (!launch.ps && launch.cycles && beside.cycles > 0) {
+        launch.ps = *launch.cycles * beside.ps / beside.cycles;
+        launch.from_cycles = true;
+      }
+    }
+  }
+}
+
 class AloneList {
  public:
   void Add(const std::string& name, const std::optional<Dim3>& grid, const std::optional<Dim3>& block,
@@ -313,9 +331,10 @@ void ListSimulatedAlone(const Groups& groups, const SimulatedSet& simulated, con
 
 }  // namespace
 
-Comparison Compare(const SimulatedSet& simulated, const MeasuredSet& measured, By by,
+Comparison Compare(const SimulatedSet& simulated, const MeasuredSet& given, By by,
                    const SimulatedSet* baseline) {
   Comparison comparison;
+  MeasuredSet measured = given;
   comparison.machine = simulated.machine;
   comparison.gpu = measured.gpu;
   comparison.by = by;
@@ -333,6 +352,8 @@ Comparison Compare(const SimulatedSet& simulated, const MeasuredSet& measured, B
     alone.Add(launch.name, launch.grid, launch.block, launch.ps.value_or(0), reason);
     comparison.measured_ps += launch.ps.value_or(0);
   }
+
+  TakeCyclesAsTime(groups, simulated, &measured);
 
   std::map<Key, std::pair<double, size_t>> before;
   if (baseline != nullptr) {

@@ -108,6 +108,7 @@ Status AddMeasuredNumbers(sqlite::Database* database, const std::unordered_map<i
       sqlite::Statement metrics,
       database->Prepare(
           "SELECT hardware_run_id, name, value FROM hardware_metric WHERE name IN ('duration_ps', "
+          "'sm_cycles_elapsed', "
           "'smsp_inst_executed', 'dram_read_bytes', 'dram_write_bytes', 'dram__bytes.sum', 'lts_hit_rate', "
           "'lts_lookups_sector', 'lts_hits_sector', 'achieved_occupancy') OR name LIKE 'stall\\_%' ESCAPE "
           "'\\'"));
@@ -127,6 +128,8 @@ Status AddMeasuredNumbers(sqlite::Database* database, const std::unordered_map<i
     constexpr std::string_view kSamples = "stall_samples_", kPerIssue = "stall_per_issue_";
     if (name == "duration_ps") {
       if (value > 0) launch.ps = value;
+    } else if (name == "sm_cycles_elapsed") {
+      if (value > 0) launch.cycles = value;
     } else if (name == "smsp_inst_executed") {
       launch.numbers.instructions = value;
     } else if (name == "dram_read_bytes" || name == "dram_write_bytes") {
@@ -174,7 +177,8 @@ Result<SimulatedSet> LoadSimulated(const std::string& path, const Selection& sel
   HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement rows,
                           database.Prepare("SELECT l.launch_id, l.run_id, l.key, l.trace_digest, l.ordinal, "
                                            "k.name, l.grid_x, l.grid_y, l.grid_z, l.block_x, "
-                                           "l.block_y, l.block_z, l.duration_ps, c.name, c.text FROM launch "
+                                           "l.block_y, l.block_z, l.duration_ps, c.name, c.text, "
+                                           "l.end_cycle - l.start_cycle FROM launch "
                                            "l JOIN kernel k USING (kernel_id) JOIN config c "
                                            "USING (config_id) WHERE (?1 = '' OR c.name = ?1) AND (?2 IS NULL "
                                            "OR l.run_id = ?2) AND (?3 IS NULL OR l.run_id <> "
@@ -210,6 +214,7 @@ Result<SimulatedSet> LoadSimulated(const std::string& path, const Selection& sel
     launch.grid = ShapeAt(rows, 6).value_or(Dim3{});
     launch.block = ShapeAt(rows, 9).value_or(Dim3{});
     launch.ps = static_cast<double>(rows.Integer(12));
+    launch.cycles = static_cast<double>(rows.Integer(15));
     if (machines.insert(rows.Text(13)).second) max_warps = MaxWarps(rows.Text(14));
     index[rows.Integer(0)] = set.launches.size();
     set.launches.push_back(std::move(launch));
