@@ -47,7 +47,7 @@ std::vector<Golden> Goldens() {
         "compare",      "trace from-profile"}) {
     std::string name = std::string("help_") + command;
     for (char& c : name)
-      if (c == ' ') c = '_';
+      if (c == ' ' || c == '-') c = '_';
     goldens.push_back({name, std::string(command) + " --help"});
   }
   const std::string gemm = "run $SOURCE/traces/gemm.sm_80.htrace ";
