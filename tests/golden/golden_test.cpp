@@ -34,17 +34,12 @@ void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
 
 std::vector<Golden> Goldens() {
   std::vector<Golden> goldens = {{"help", "--help"}, {"usage", ""}, {"unknown_command", "rnu"}};
-  for (const char* command : {"roofline",      "explain",     "report",     "run",        "validate",
-                              "trace",         "trace build", "trace info", "trace dump", "trace verify",
-                              "trace extract", "arch",        "arch list",  "arch show",  "arch check",
-                              "arch diff",     "arch params", "db",         "db show",    "db sql",
-                              "db dump",       "db merge",    "db schema",  "sass",       "completion"}) {
   for (const char* command :
-       {"run",          "validate",          "trace", "trace build", "trace info", "trace dump",
-        "trace verify", "trace extract",     "arch",  "arch list",   "arch show",  "arch check",
-        "arch diff",    "arch params",       "db",    "db show",     "db sql",     "db dump",
-        "db merge",     "db schema",         "sass",  "completion",  "hw",         "hw import",
-        "compare",      "trace from-profile"}) {
+       {"roofline",    "explain",    "report",     "run",          "validate",          "trace",
+        "trace build", "trace info", "trace dump", "trace verify", "trace extract",     "arch",
+        "arch list",   "arch show",  "arch check", "arch diff",    "arch params",       "db",
+        "db show",     "db sql",     "db dump",    "db merge",     "db schema",         "sass",
+        "completion",  "hw",         "hw import",  "compare",      "trace from-profile"}) {
     std::string name = std::string("help_") + command;
     for (char& c : name)
       if (c == ' ' || c == '-') c = '_';
