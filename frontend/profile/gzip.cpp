@@ -16,7 +16,7 @@ GzipBuffer::~GzipBuffer() { inflateEnd(&stream_); }
 GzipBuffer::int_type GzipBuffer::underflow() {
   while (!finished_) {
     if (stream_.avail_in == 0) {
-      packed_->read(in_.data(), in_.size());
+      packed_->read(in_.data(), static_cast<std::streamsize>(in_.size()));
       stream_.next_in = reinterpret_cast<Bytef*>(in_.data());
       stream_.avail_in = static_cast<uInt>(packed_->gcount());
     }

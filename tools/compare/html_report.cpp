@@ -73,7 +73,9 @@ std::string Worst(const Comparison& comparison) {
   for (size_t i = 0; i < std::min(kWorst, rows.size()); ++i) {
     const Row& row = *rows[i];
     const std::string text = fmt::format("{:+.3f} ms, {:+.1f} %", off(row) / 1e9, row.ErrorPercent());
-    bars.push_back({row.kernel, {{off(row), row.ErrorPercent() < 0 ? "c2" : "c1", text}}, text});
+    bars.push_back({comparison.by == By::kCategory ? row.kernel : row.kernel + " " + ShapeText(row.grid),
+                    {{off(row), row.ErrorPercent() < 0 ? "c2" : "c1", text}},
+                    text});
   }
   return Figure("Milliseconds that the simulation is off over all launches of a row",
                 html::HorizontalBars(bars, 900, "Rows that the error comes from"));
@@ -90,7 +92,7 @@ std::string RowsTable(const Comparison& comparison) {
                                  {"% of time", true}});
   if (comparison.baseline) columns.insert(columns.end(), {{"baseline error %", true}, {"change", false}});
   if (counters) {
-    for (const char* title : {"k inst, measured | simulated", "DRAM MB", "L2 hit %", "occupancy %"})
+    for (const char* title : {"k inst m | s", "DRAM MB", "L2 hit %", "occupancy %"})
       columns.push_back({title, true});
     columns.insert(columns.end(), {{"waits, measured", false}, {"waits, simulated", false}});
   }
@@ -119,7 +121,7 @@ std::string RowsTable(const Comparison& comparison) {
       add(Beside(m.dram_bytes, s.dram_bytes, 1e-6, 2));
       add(Beside(m.l2_hit_percent, s.l2_hit_percent, 1, 1));
       add(Beside(m.occupancy_percent, s.occupancy_percent, 1, 1));
-      add(TopWaits(m, 3)), add(m.waits.empty() ? "" : TopWaits(s, 3));
+      add(TopWaits(m, 3), "nowrap"), add(m.waits.empty() ? "" : TopWaits(s, 3), "nowrap");
     }
     add(row.note, "muted");
     rows.push_back(std::move(cells));

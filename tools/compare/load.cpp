@@ -114,6 +114,7 @@ Status AddMeasuredNumbers(sqlite::Database* database, const std::unordered_map<i
           "'\\'"));
   struct Parts {
     double lookups = 0, hits = 0, bytes = 0;
+    std::optional<double> read, written;
     std::map<std::string, double> per_issue;
   };
   std::unordered_map<size_t, Parts> parts;
@@ -132,8 +133,6 @@ Status AddMeasuredNumbers(sqlite::Database* database, const std::unordered_map<i
       if (value > 0) launch.cycles = value;
     } else if (name == "smsp_inst_executed") {
       launch.numbers.instructions = value;
-    } else if (name == "dram_read_bytes" || name == "dram_write_bytes") {
-      AddTo(&launch.numbers.dram_bytes, value);
     } else if (name == "lts_hit_rate") {
       launch.numbers.l2_hit_percent = value;
     } else if (name == "achieved_occupancy") {
@@ -146,6 +145,8 @@ Status AddMeasuredNumbers(sqlite::Database* database, const std::unordered_map<i
       if (name == "lts_lookups_sector") part.lookups = value;
       if (name == "lts_hits_sector") part.hits = value;
       if (name == "dram__bytes.sum") part.bytes = value;
+      if (name == "dram_read_bytes") part.read = value;
+      if (name == "dram_write_bytes") part.written = value;
       if (name.starts_with(kPerIssue) && IsWait(name.substr(kPerIssue.size())))
         part.per_issue[name.substr(kPerIssue.size())] = value;
     }
@@ -153,7 +154,11 @@ Status AddMeasuredNumbers(sqlite::Database* database, const std::unordered_map<i
   for (auto& [i, part] : parts) {
     Numbers& numbers = (*launches)[i].numbers;
     if (!numbers.l2_hit_percent && part.lookups > 0) numbers.l2_hit_percent = 100 * part.hits / part.lookups;
-    if (!numbers.dram_bytes && part.bytes > 0) numbers.dram_bytes = part.bytes;
+    if (part.read && part.written) {
+      numbers.dram_bytes = *part.read + *part.written;  // one of them alone is another number
+    } else if (part.bytes > 0) {
+      numbers.dram_bytes = part.bytes;
+    }
     if (numbers.waits.empty()) numbers.waits = part.per_issue;
   }
   for (Measured& launch : *launches) Normalise(&launch.numbers.waits);

@@ -9,8 +9,8 @@
 namespace heddle::html {
 namespace {
 
-constexpr double kRow = 22, kNames = 300, kNotes = 110;
-constexpr size_t kMostNameChars = 44;
+constexpr double kRow = 22, kNames = 310, kNotes = 140;
+constexpr size_t kMostNameChars = 42;
 
 // UTF-8 is cut between characters.
 std::string Shortened(const std::string& name) {

@@ -19,7 +19,7 @@ struct Document {
 
 // The whole file. The style names colours as variables, so that parts follow the reader's light or dark setting:
 // --ink, --muted, --paper, --card, --line, --good, --bad, and --c1 ... --c8 (told apart by colour-blind readers too).
-// Classes: "cards" (a row of "card"s), "good", "bad", "muted", "num" (a number in a table), "wide" (scrolls sideways).
+// Classes: "cards" (a row of "card"s), "good", "bad", "muted", "num" (a number in a table), "nowrap", "wide" (scrolls sideways).
 std::string Page(const Document& document);
 
 // "<section><h2>title</h2>body</section>"; `title` is plain text, `body` HTML.
