@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -52,6 +53,15 @@ TEST(Capture, LaunchHasItsGridItsExactParametersItsTimesAndItsCubin) {
   EXPECT_EQ(trace.device.attributes.at("sm_count"), 108);
   EXPECT_EQ(trace.device.attributes.at("cuda_attribute_20"), -1);
   EXPECT_FALSE(std::filesystem::exists(folder.Path("out.htrace.records")));
+}
+
+// What is put into other people's processes needs the C library and nothing else.
+TEST(Capture, TheLibraryNeedsLibcAlone) {
+  const Outcome headers =
+      testing_support::Shell("readelf -d " HEDDLE_BINARY_DIR "/lib/libheddle_capture.so | grep NEEDED");
+  ASSERT_EQ(headers.exit_code, 0) << headers.err;
+  EXPECT_EQ(std::count(headers.out.begin(), headers.out.end(), '\n'), 1) << headers.out;
+  EXPECT_THAT(headers.out, HasSubstr("[libc.so."));
 }
 
 // The same values through the four ways of launching.

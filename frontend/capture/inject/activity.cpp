@@ -91,7 +91,7 @@ void StartActivity(const Cupti& cupti, uint32_t cupti_version) {
 
 void AbandonActivity() {
   g_lock = PTHREAD_MUTEX_INITIALIZER;
-  g_names = {};
+  g_names.Abandon();
   g_name_count = 0;
 }
 

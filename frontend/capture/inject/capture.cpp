@@ -1,6 +1,5 @@
 #include "frontend/capture/inject/capture.h"
 
-#include <initializer_list>
 #include <pthread.h>
 #include <unistd.h>
 #include <cerrno>
@@ -9,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <initializer_list>
 
 #include "frontend/capture/frame.h"
 #include "frontend/capture/inject/functions.h"

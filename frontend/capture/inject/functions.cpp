@@ -113,8 +113,8 @@ void ForgetFunctionsOf(uint32_t image) {
 
 void AbandonFunctions() {
   g_lock = PTHREAD_MUTEX_INITIALIZER;
-  g_owners = {};
-  g_functions = {};
+  g_owners.Abandon();
+  g_functions.Abandon();
   g_next_id = 0;
 }
 

@@ -29,9 +29,11 @@ class PointerMap {
     for (uint64_t i = 0; i < capacity_; ++i)
       if (slots_[i].key != 0) function(slots_[i].key, &slots_[i].value);
   }
-  void Clear() {
-    std::free(slots_);
-    *this = {};
+  // In a forked child, where another thread may have been in the middle of a change: what was there stays, out of use.
+  void Abandon() {
+    abandoned_ = slots_;
+    slots_ = nullptr;
+    capacity_ = count_ = 0;
   }
 
  private:
@@ -53,6 +55,7 @@ class PointerMap {
     if (larger.slots_ == nullptr) return false;
     ForEach([&](uint64_t key, uint64_t* value) { larger.Set(key, *value); });
     std::free(slots_);
+    larger.abandoned_ = abandoned_;
     *this = larger;
     return true;
   }
@@ -60,6 +63,7 @@ class PointerMap {
   Slot* slots_ = nullptr;
   uint64_t capacity_ = 0;  // a power of two
   uint64_t count_ = 0;
+  Slot* abandoned_ = nullptr;
 };
 
 }  // namespace heddle::capture

@@ -125,8 +125,7 @@ extern "C" {
 
 // Falls through to the C library's as a tail call: it looks at who called (RTLD_NEXT).
 HEDDLE_EXPORT void* dlsym(void* handle, const char* name) {
-  const bool candidate =
-      ((name[0] == 'c' && name[1] == 'u') || (name[0] == 'n' && name[1] == 'c'));
+  const bool candidate = ((name[0] == 'c' && name[1] == 'u') || (name[0] == 'n' && name[1] == 'c'));
   if (!candidate) return RealDlsym()(handle, name);
   return Wrap(name, "", RealDlsym()(handle, name));
 }

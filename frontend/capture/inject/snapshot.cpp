@@ -237,9 +237,9 @@ void NoteAllocation(uint64_t address) {
 
 void AbandonSnapshots() {
   g_lock = PTHREAD_MUTEX_INITIALIZER;
-  g_last_hash = {};
-  g_whole = {};
-  g_in_graphs = {};
+  g_last_hash.Abandon();
+  g_whole.Abandon();
+  g_in_graphs.Abandon();
 }
 
 }  // namespace heddle::capture

@@ -53,9 +53,10 @@ struct State {
   std::map<std::string, std::string> names;
   std::map<uint64_t, size_t> allocations;
 };
+// Never destroyed: the capture's handlers at exit come later than a static object's end.
 State& S() {
-  static State state;
-  return state;
+  static State* const state = new State;
+  return *state;
 }
 thread_local bool t_in_callback = false;
 

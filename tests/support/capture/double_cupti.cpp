@@ -29,9 +29,10 @@ struct State {
   bool activity = false;
   std::vector<FinishedKernel> kernels;
 };
+// Never destroyed: the capture's handlers at exit come later than a static object's end.
 State& S() {
-  static State state;
-  return state;
+  static State* const state = new State;
+  return *state;
 }
 
 size_t KernelBytes() { return Setting("DOUBLE_KERNEL_BYTES", 216); }
