@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Compiles the Triton kernels that stand for measured ones, ahead of time, without a GPU.
+
+usage: compile.py --arch 80|90 --out DIR [--only NAME ...]
+
+Writes DIR/NAME.cubin and DIR/NAME.json (kernels/builder/triton_kernel.py says what is in it).
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), str(Path(__file__).resolve().parents[1])]
+import kernels  # noqa: E402
+from builder.triton_kernel import Kernel, compile_kernel  # noqa: E402
+
+BF16 = "*bf16:16"
+F32 = "*fp32:16"
+SIZE = "i32:16"
+_PRODUCT = {"a_ptr": BF16, "b_ptr": BF16, "m": "i32", "n": SIZE, "k": SIZE}
+
+
+def _matmul(rows, columns, depth, warps, stages):
+    constants = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": depth, "GROUP_M": 8}
+    return Kernel(kernels.matmul_nt, {"c_ptr": BF16, **_PRODUCT}, constants, warps, stages)
+
+
+def _split(rows, columns, depth, warps, stages):
+    constants = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": depth}
+    return Kernel(kernels.matmul_nt_split, {"partial_ptr": F32, **_PRODUCT}, constants, warps, stages)
+
+
+def _liger_warps(block):
+    return 32 if block >= 32768 else 16 if block >= 8192 else 8 if block >= 2048 else 4
+
+
+def _by_width(name, function, parameters, widths):
+    return {f"{name}_{w}": Kernel(function, parameters, {"BLOCK": w}, _liger_warps(w)) for w in widths}
+
+
+TABLE = {
+    "matmul_nt_256x128": _matmul(256, 128, 64, 8, 3),
+    "matmul_nt_128x256": _matmul(128, 256, 64, 8, 3),
+    "matmul_nt_128x128": _matmul(128, 128, 64, 4, 3),
+    "matmul_nt_128x64": _matmul(128, 64, 64, 4, 4),
+    "matmul_nt_64x64": _matmul(64, 64, 64, 4, 5),
+    "matmul_nt_split_64x128": _split(64, 128, 64, 4, 4),
+    "matmul_nt_split_16x64": _split(16, 64, 128, 4, 4),
+    "sum_splits": Kernel(kernels.sum_splits, {"c_ptr": BF16, "partial_ptr": F32, "count": SIZE, "splits": "i32"}, {"BLOCK": 1024}, 4),
+    **_by_width("rms_norm", kernels.rms_norm,
+                {"y_ptr": BF16, "x_ptr": BF16, "weight_ptr": BF16, "rstd_ptr": F32, "columns": SIZE, "epsilon": "fp32"},
+                (1024, 2048, 4096, 8192, 16384, 32768)),
+    **_by_width("layer_norm", kernels.layer_norm,
+                {"y_ptr": F32, "x_ptr": F32, "weight_ptr": F32, "bias_ptr": F32, "mean_ptr": F32, "rstd_ptr": F32, "columns": SIZE,
+                 "epsilon": "fp32"}, (1024, 2048, 4096, 8192, 16384)),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--arch", type=int, choices=(80, 90), required=True)
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--only", nargs="*", default=None)
+    options = parser.parse_args()
+    os.makedirs(options.out, exist_ok=True)
+    for name in options.only or TABLE:
+        compile_kernel(TABLE[name], name, options.arch, Path(options.out))
+
+
+if __name__ == "__main__":
+    main()
