@@ -15,7 +15,7 @@ heddle_packages() {
       printf '%s\n' g++ cmake ninja-build libboost-graph-dev libboost-program-options-dev libprotobuf-dev \
         protobuf-compiler libsqlite3-dev libzstd-dev nlohmann-json3-dev libfmt-dev liblzma-dev zlib1g-dev libssl-dev ;;
     test)
-      printf '%s\n' ccache libgtest-dev libgmock-dev libbenchmark-dev python3-venv shellcheck
+      printf '%s\n' ccache libgtest-dev libgmock-dev libbenchmark-dev python3-venv shellcheck slurm-wlm munge
       # Opens reports; on Ubuntu it is a snap, which the tests do without.
       case "$id" in debian) printf '%s\n' chromium ;; esac
       # The compiler for the second build and for libFuzzer: 14 on Debian 12, later ones elsewhere.

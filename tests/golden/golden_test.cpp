@@ -35,11 +35,12 @@ void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
 std::vector<Golden> Goldens() {
   std::vector<Golden> goldens = {{"help", "--help"}, {"usage", ""}, {"unknown_command", "rnu"}};
   for (const char* command :
-       {"roofline",    "explain",    "report",     "run",          "validate",          "trace",
-        "trace build", "trace info", "trace dump", "trace verify", "trace extract",     "arch",
-        "arch list",   "arch show",  "arch check", "arch diff",    "arch params",       "db",
-        "db show",     "db sql",     "db dump",    "db merge",     "db schema",         "sass",
-        "completion",  "hw",         "hw import",  "compare",      "trace from-profile"}) {
+       {"roofline",    "explain",    "report",      "run",          "validate",           "trace",
+        "trace build", "trace info", "trace dump",  "trace verify", "trace extract",      "arch",
+        "arch list",   "arch show",  "arch check",  "arch diff",    "arch params",        "db",
+        "db show",     "db sql",     "db dump",     "db merge",     "db schema",          "sass",
+        "completion",  "hw",         "hw import",   "compare",      "trace from-profile", "sweep",
+        "batch",       "batch task", "batch merge", "batch show"}) {
     std::string name = std::string("help_") + command;
     for (char& c : name)
       if (c == ' ' || c == '-') c = '_';
@@ -71,6 +72,11 @@ std::vector<Golden> Goldens() {
        "--max-error 5"},
       {"error_profile", "hw import wrong.textproto --db x.db"},
       {"compare_without_measurements", "compare results.db"},
+      {"error_sweep",
+       "sweep -a a100_sxm4_80gb -T no.htrace -x sm.cuont=1,2 -x 'l2.ways=[9:1]' -x l2.slices=81 --db x.db"},
+      {"sweep_dry_run",
+       "sweep -a a100_sxm4_80gb -T $SOURCE/traces/softmax.sm_80.htrace --shape one-at-a-time "
+       "-x 'sm.count=[108:132:x12]' -x sm.shared_memory.max_per_cta_bytes=192Ki --dry-run"},
       {"error_suite", "validate --suite wrong.textproto"},
       {"error_database", "db show wrong.textproto"},
   };

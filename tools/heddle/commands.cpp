@@ -11,6 +11,8 @@ const std::vector<Command>& Commands() {
       CaptureCommand(),
       SassCommand(),
       RunCommand(),
+      SweepCommand(),
+      BatchCommand(),
       RooflineCommand(),
       ExplainCommand(),
       ReportCommand(),

@@ -14,6 +14,8 @@ Command DbCommand();
 Command CompareCommand();
 Command HwCommand();
 Command RunCommand();
+Command SweepCommand();
+Command BatchCommand();
 Command ValidateCommand();
 
 }  // namespace heddle::tools

@@ -21,25 +21,32 @@ ProgressBar::ProgressBar(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FI
 
 ProgressBar::~ProgressBar() { Clear(); }
 
-void ProgressBar::Update(const std::string& what, uint64_t done, uint64_t total, uint64_t cycle) {
-  if (quiet_) return;
+bool ProgressBar::Due() {
   const Clock::time_point now = Clock::now();
-  if (what != what_) {
-    what_ = what;
-    started_ = now;
-  }
-  if (now < next_) return;
+  if (quiet_ || now < next_) return false;
   next_ = now + (terminal_ ? Clock::duration(kTerminalInterval) : Clock::duration(kLineInterval));
-  Draw(what, done, total, cycle);
+  return true;
 }
 
-void ProgressBar::Draw(const std::string& what, uint64_t done, uint64_t total, uint64_t cycle) {
+void ProgressBar::Update(const std::string& what, uint64_t done, uint64_t total, uint64_t cycle) {
+  if (quiet_) return;
+  if (what != what_) {
+    what_ = what;
+    started_ = Clock::now();
+  }
+  if (!Due()) return;
   const double share = total == 0 ? 0.0 : static_cast<double>(done) / static_cast<double>(total);
   const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
   std::string remaining = "";
   if (share > 0.02 && share < 1) remaining = fmt::format(", {:.0f} s left", seconds * (1 - share) / share);
-  const std::string words =
-      fmt::format("{} {:3.0f}% of {} CTAs, cycle {}{}", what, 100 * share, total, cycle, remaining);
+  Draw(fmt::format("{} {:3.0f}% of {} CTAs, cycle {}{}", what, 100 * share, total, cycle, remaining), share);
+}
+
+void ProgressBar::Show(const std::string& words, uint64_t done, uint64_t total) {
+  if (Due()) Draw(words, total == 0 ? 0.0 : static_cast<double>(done) / static_cast<double>(total));
+}
+
+void ProgressBar::Draw(const std::string& words, double share) {
   if (!terminal_) {
     fmt::print(stderr, "{}\n", words);
     return;

@@ -17,12 +17,15 @@ class ProgressBar {
 
   // `what` names the work at hand, done of total are its steps, `cycle` the simulated time. Cheap when called often.
   void Update(const std::string& what, uint64_t done, uint64_t total, uint64_t cycle);
+  // The same for work that is not CTAs: `words` stand behind the bar as they are.
+  void Show(const std::string& words, uint64_t done, uint64_t total);
   // Removes the bar so that something else can be printed; the next Update draws it again.
   void Clear();
 
  private:
   using Clock = std::chrono::steady_clock;
-  void Draw(const std::string& what, uint64_t done, uint64_t total, uint64_t cycle);
+  bool Due();
+  void Draw(const std::string& words, double share);
 
   bool quiet_;
   bool terminal_;

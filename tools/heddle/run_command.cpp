@@ -7,6 +7,7 @@
 #include "heddle_version.h"
 #include "sim/config/load.h"
 #include "sim/results/results.h"
+#include "tools/batch/publish.h"
 #include "tools/heddle/commands.h"
 #include "tools/heddle/launch_table.h"
 #include "tools/heddle/progress.h"
@@ -24,9 +25,31 @@ using replay::RecordMachine;
 using replay::NamedTrace;
 using replay::TraceRun;
 
+// Copies of the database, as --publish asks.
+class Publisher {
+ public:
+  Publisher(std::string target, uint32_t every) : target_(std::move(target)), every_(every) {
+    if (!target_.empty()) published_ = batch::LaunchCount(target_);
+  }
+
+  Status Committed(const results::Writer& writer) {
+    if (target_.empty()) return Ok();
+    const std::string file = batch::WorkingFile(writer.path());
+    const uint64_t launches = batch::LaunchCount(file);
+    if (launches < published_ + every_) return Ok();
+    published_ = launches;
+    return batch::Publish(file, target_);
+  }
+
+ private:
+  std::string target_;
+  uint32_t every_;
+  uint64_t published_ = 0;
+};
+
 // One trace on one machine, into the database.
 Status SimulateTrace(const RunSettings& settings, const MachineRecord& machine, const NamedTrace& trace,
-                     results::Writer* writer, ProgressBar* progress) {
+                     results::Writer* writer, Publisher* publisher, ProgressBar* progress) {
   replay::TraceRunOptions options;
   options.mode = settings.mode;
   options.defines = settings.defines;
@@ -42,24 +65,26 @@ Status SimulateTrace(const RunSettings& settings, const MachineRecord& machine, 
     progress->Update(what, at.ctas_done, at.ctas_total, at.cycle);
   };
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<TraceRun> run, TraceRun::Open(trace, machine, options));
+  const replay::LaunchSetting& setting = settings.launch_setting;
   run->Select([&](uint32_t ordinal, const std::string& kernel, const std::string& name) {
-    return settings.launches.Contains(ordinal) &&
-           (!settings.kernel || std::regex_search(kernel, *settings.kernel) ||
-            std::regex_search(name, *settings.kernel));
+    return setting.wanted(ordinal) && (!setting.kernel || setting.kernel(kernel) || setting.kernel(name));
   });
-  return run->Run([&](uint32_t ordinal) { return writer->HasLaunch(run->Key(ordinal)); },
-                  [&](const replay::LaunchResult& result) {
-                    return writer->AddLaunch(result.record, machine.record, result.program->code(),
-                                             result.program->shape(), *result.stats, result.issues);
-                  });
+  return run->Run(
+      [&](uint32_t ordinal) { return writer->HasLaunch(run->Key(ordinal)); },
+      [&](const replay::LaunchResult& result) {
+        HEDDLE_RETURN_IF_ERROR(writer->AddLaunch(result.record, machine.record, result.program->code(),
+                                                 result.program->shape(), *result.stats, result.issues));
+        return publisher->Committed(*writer);
+      });
 }
 
 Status Simulate(const RunSettings& settings, const std::vector<MachineRecord>& machines,
                 const std::vector<NamedTrace>& traces, results::Writer* writer) {
   ProgressBar progress(settings.quiet);
+  Publisher publisher(settings.publish, settings.publish_every);
   for (const MachineRecord& machine : machines) {
     for (const NamedTrace& trace : traces) {
-      HEDDLE_RETURN_IF_ERROR(SimulateTrace(settings, machine, trace, writer, &progress));
+      HEDDLE_RETURN_IF_ERROR(SimulateTrace(settings, machine, trace, writer, &publisher, &progress));
     }
   }
   return Ok();

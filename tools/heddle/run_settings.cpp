@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <regex>
 #include <thread>
 
 #include "sim/base/suggest.h"
@@ -114,6 +115,9 @@ po::options_description RunOptionsDescription() {
       "lenient", "count oddities of a trace instead of stopping at them")(
       "db", po::value<std::string>()->default_value("heddle.db"),
       "results database; what is in it is not run again")(
+      "publish", po::value<std::string>()->default_value(""),
+      "put a whole copy of the database there every so many launches, for work in local scratch")(
+      "publish-every", po::value<uint32_t>()->default_value(20), "launches between two copies")(
       "json", "print one JSON document instead of a table")("no-table", "print no table")(
       "quiet,q", "no progress and no words on stderr but errors");
   return options;
@@ -123,7 +127,7 @@ Result<RunSettings> ParseRunSettings(const po::variables_map& values, Arguments 
   RunSettings settings;
   if (traces.empty()) return Usage("heddle run", "no trace given", "name one or more .htrace files");
   settings.traces.assign(traces.begin(), traces.end());
-  settings.archs = values["arch"].as<std::vector<std::string>>();
+  if (values.count("arch") != 0) settings.archs = values["arch"].as<std::vector<std::string>>();
   if (values.count("set") != 0) settings.overrides = values["set"].as<std::vector<std::string>>();
   if (values.count("define") != 0) {
     HEDDLE_ASSIGN_OR_RETURN(settings.defines, ParseDefines(values["define"].as<std::vector<std::string>>()));
@@ -131,21 +135,24 @@ Result<RunSettings> ParseRunSettings(const po::variables_map& values, Arguments 
   if (values.count("kernel") != 0) {
     const std::string pattern = values["kernel"].as<std::string>();
     try {
-      settings.kernel.emplace(pattern);
+      settings.launch_setting.kernel = [regex = std::regex(pattern)](const std::string& text) {
+        return std::regex_search(text, regex);
+      };
     } catch (const std::regex_error& error) {
       return Usage("--kernel", fmt::format("'{}' is no regular expression: {}", pattern, error.what()));
     }
   }
-  HEDDLE_ASSIGN_OR_RETURN(settings.launches, OrdinalSet::Parse(values["launch"].as<std::string>()));
-  settings.mode_name = values["mode"].as<std::string>();
+  HEDDLE_ASSIGN_OR_RETURN(const OrdinalSet launches, OrdinalSet::Parse(values["launch"].as<std::string>()));
+  settings.launch_setting.wanted = [launches](uint32_t ordinal) { return launches.Contains(ordinal); };
+  settings.launch_setting.mode = values["mode"].as<std::string>();
   HEDDLE_ASSIGN_OR_RETURN(
-      settings.mode, Choose("--mode", settings.mode_name,
+      settings.mode, Choose("--mode", settings.launch_setting.mode,
                             std::array<std::pair<const char*, replay::Mode>, 2>{
                                 {{"skeleton", replay::Mode::kSkeleton}, {"full", replay::Mode::kFull}}}));
-  settings.cache_name = values["cache"].as<std::string>();
+  settings.launch_setting.cache = values["cache"].as<std::string>();
   HEDDLE_ASSIGN_OR_RETURN(
       settings.cache_policy,
-      Choose("--cache", settings.cache_name,
+      Choose("--cache", settings.launch_setting.cache,
              std::array<std::pair<const char*, gpu::CachePolicy>, 3>{{{"cold", gpu::CachePolicy::kCold},
                                                                       {"warm", gpu::CachePolicy::kWarm},
                                                                       {"flush", gpu::CachePolicy::kFlush}}}));
@@ -155,6 +162,10 @@ Result<RunSettings> ParseRunSettings(const po::variables_map& values, Arguments 
   settings.allow_foreign_cubins = values.count("allow-foreign") != 0;
   settings.lenient = values.count("lenient") != 0;
   settings.database = values["db"].as<std::string>();
+  if (values.count("publish") != 0) {
+    settings.publish = values["publish"].as<std::string>();
+    settings.publish_every = std::max(1u, values["publish-every"].as<uint32_t>());
+  }
   settings.json = values.count("json") != 0;
   settings.quiet = values.count("quiet") != 0;
   settings.table = values.count("no-table") == 0;

@@ -2,14 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <regex>
 #include <string>
 #include <vector>
 
 #include "sim/base/result.h"
 #include "sim/gpu/gpu.h"
 #include "tools/heddle/command.h"
+#include "tools/replay/launch_set.h"
 #include "tools/replay/replay.h"
 
 namespace heddle::tools {
@@ -33,17 +32,16 @@ struct RunSettings {
   std::vector<std::string> archs;
   std::vector<std::string> overrides;  // "path=value"
   trace::Symbols defines;
-  std::optional<std::regex> kernel;
-  OrdinalSet launches;
+  replay::LaunchSetting launch_setting;
   replay::Mode mode = replay::Mode::kSkeleton;
-  std::string mode_name;
   gpu::CachePolicy cache_policy = gpu::CachePolicy::kCold;
-  std::string cache_name;
   uint32_t threads = 1;
   Cycle max_cycles = 0;
   bool allow_foreign_cubins = false;
   bool lenient = false;
   std::string database;
+  std::string publish;  // file that copies go to; empty: none
+  uint32_t publish_every = 1;
   bool json = false;
   bool quiet = false;
   bool table = true;

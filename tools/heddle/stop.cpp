@@ -17,6 +17,7 @@ void OnSignal(int signal) {
 void StopOnSignals() {
   std::signal(SIGINT, OnSignal);
   std::signal(SIGTERM, OnSignal);
+  std::signal(SIGUSR1, OnSignal);
 }
 
 std::atomic<bool>& StopFlag() { return g_stop; }

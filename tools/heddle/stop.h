@@ -5,7 +5,7 @@
 
 namespace heddle::tools {
 
-// SIGINT and SIGTERM set StopFlag() from now on; a second one ends the process at once.
+// SIGINT, SIGTERM and SIGUSR1 (batch systems before a time limit) set StopFlag() from now on; the same again ends the process at once.
 void StopOnSignals();
 std::atomic<bool>& StopFlag();
 

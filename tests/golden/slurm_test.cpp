@@ -1,0 +1,119 @@
+// `heddle sweep --backend slurm` on a real Slurm of this machine (tests/support/slurm/cluster): a node that dies with its daemons
+// and a task that is told to stop lose nothing, and nothing is counted twice. Skipped where Slurm is not installed.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "tests/support/shell.h"
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing_support::Outcome;
+using testing_support::ReadFile;
+using testing_support::Shell;
+using testing_support::TemporaryFolder;
+
+const std::string kHeddle = HEDDLE_BINARY_DIR "/tools/heddle/heddle";
+const std::string kCluster = HEDDLE_SOURCE_DIR "/tests/support/slurm/cluster";
+const std::string kTrace = HEDDLE_SOURCE_DIR "/traces/softmax.sm_80.htrace";
+constexpr int kNotInstalled = 77;
+constexpr auto kPatience = std::chrono::seconds(150);
+constexpr auto kInterval = std::chrono::milliseconds(300);
+
+class Slurm : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Outcome started = Shell(fmt::format("MAX_ARRAY_SIZE=4 {} start {}", kCluster, cluster()));
+    if (started.exit_code == kNotInstalled) GTEST_SKIP() << "Slurm is not installed";
+    ASSERT_EQ(started.exit_code, 0) << started.out << started.err;
+  }
+  void TearDown() override { Shell(fmt::format("{} stop {}", kCluster, cluster())); }
+
+  std::string cluster() const { return folder_ / "cluster"; }
+
+  Outcome Client(const std::string& command) const {
+    return Shell(
+        fmt::format("export SLURM_CONF={}/slurm.conf TMPDIR={}; {}", cluster(), folder_.path(), command));
+  }
+
+  Outcome Sweep(const std::string& more) const {
+    return Client(fmt::format("{} sweep -a a100_sxm4_80gb -d rows=2048 -T {} -x 'sm.count=[96:120:4]' {}",
+                              kHeddle, kTrace, more));
+  }
+
+  std::string Dump(const std::string& database) const {
+    const Outcome outcome = Shell(fmt::format("{} db dump --canonical {}", kHeddle, folder_ / database));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.out;
+  }
+
+  size_t Published() const {
+    size_t count = 0;
+    std::error_code error;
+    for (fs::directory_iterator it(folder_ / "a.db.batch/out", error), end; !error && it != end;
+         it.increment(error))
+      count += it->path().extension() == ".db" ? 1 : 0;
+    return count;
+  }
+
+  // Slurm lets two minutes pass before it starts a task again that was put back; not here.
+  bool QueueIsEmpty() const {
+    Client(
+        "squeue -h -t PD -o '%i %r' | sed -n 's/ BeginTime//p' | "
+        "xargs -r -I JOB scontrol update jobid=JOB StartTime=now");
+    return Client("squeue -h").out.empty();
+  }
+
+  static bool WaitFor(const std::function<bool()>& condition) {
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > until) return false;
+      std::this_thread::sleep_for(kInterval);
+    }
+    return true;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Slurm, DeadNodesAndStoppedTasksLoseNothing) {
+  const Outcome undisturbed = Sweep(fmt::format("--db {} --jobs 2", folder_ / "whole.db"));
+  ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.err;
+  const std::string submit =
+      fmt::format("--db {} --backend slurm --jobs 2 --publish-every 1", folder_ / "a.db");
+  const Outcome submitted = Sweep(submit);
+  ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
+  EXPECT_THAT(submitted.err, HasSubstr("7 jobs in 4 tasks"));  // MaxArraySize is 4
+  const std::string id = submitted.out.substr(0, submitted.out.find('\n'));
+  EXPECT_THAT(ReadFile(folder_ / "a.db.batch/array.sh"), HasSubstr("#SBATCH --array=0-3%2\n"));
+  EXPECT_THAT(Sweep(submit).err, HasSubstr("still waits or runs"));  // not twice
+
+  ASSERT_TRUE(WaitFor([&] { return Published() > 0; })) << Client("squeue; sinfo").out;
+  // Before Slurm's time limit a task would get this; it is put back into the queue by itself.
+  Client(fmt::format("scancel --signal=USR1 --batch {}_1", id));
+  // The node loses power: its daemon and its step daemons die, what they started lives on for a while.
+  Shell(fmt::format("{} kill-node {}", kCluster, cluster()));
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  const Outcome back = Shell(fmt::format("{} start-node {}", kCluster, cluster()));
+  ASSERT_EQ(back.exit_code, 0) << back.err;
+
+  ASSERT_TRUE(WaitFor([&] { return QueueIsEmpty(); })) << Client("squeue").out;
+  const Outcome shown = Client(fmt::format("{} batch show {}", kHeddle, folder_ / "a.db.batch"));
+  EXPECT_THAT(shown.out, HasSubstr("tasks through       4\n"))
+      << Client("cat " + (folder_ / "a.db.batch/log/*")).out;
+  EXPECT_THAT(ReadFile(folder_ / "cluster/slurmctld.log"), HasSubstr("equeu"));
+  EXPECT_EQ(Dump("a.db"), Dump("whole.db"));  // merged by the job that ran afterany
+  EXPECT_THAT(Sweep(submit).err, HasSubstr("all 7 jobs are in"));
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,165 @@
+// `heddle sweep` from end to end on this machine: what is run, what is not run again, what is said of what failed; and batches
+// as a cluster would run them, killed at random moments.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "tests/support/shell.h"
+
+namespace heddle {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing_support::Outcome;
+using testing_support::ReadFile;
+using testing_support::Shell;
+using testing_support::TemporaryFolder;
+
+const std::string kHeddle = HEDDLE_BINARY_DIR "/tools/heddle/heddle";
+const std::string kSoftmax = HEDDLE_SOURCE_DIR "/traces/softmax.sm_80.htrace";
+
+std::string Sweep(const std::string& options) {
+  return fmt::format("{} sweep -a a100_sxm4_80gb -d rows=16 --jobs 2 {}", kHeddle, options);
+}
+
+std::string Dump(const std::string& database) {
+  const Outcome outcome = Shell(fmt::format("{} db dump --canonical {}", kHeddle, database));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  return outcome.out;
+}
+
+TEST(Sweep, RunsEachDesignOnce) {
+  const TemporaryFolder folder;
+  const std::string first = Sweep(fmt::format(
+      "-T {} -x 'sm.count=[96:120:12]' -x dram.bandwidth_gb_s=1000,2039 --db {} --pareto time,area "
+      "--html {} --json",
+      kSoftmax, folder / "a.db", folder / "a.html"));
+  Outcome outcome = Shell(first);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("6 of 6 jobs\n"));
+  const json document = json::parse(outcome.out);
+  ASSERT_EQ(document["designs"].size(), 6u);
+  EXPECT_EQ(document["designs"][0]["values"]["sm.count"], "96");
+  size_t pareto = 0;
+  for (const json& design : document["designs"]) {
+    EXPECT_EQ(design["missing_launches"], 0);
+    EXPECT_GT(design["duration_ps"], 0);
+    pareto += design["pareto"].get<bool>() ? 1 : 0;
+  }
+  EXPECT_GE(pareto, 1u);
+  EXPECT_LT(pareto, 6u);
+  const std::string page = ReadFile(folder / "a.html");
+  EXPECT_THAT(page, HasSubstr("<svg"));
+  EXPECT_EQ(page.find("http://"), page.find("http://www.w3.org"));
+  // The same again runs nothing, and says the same.
+  const Outcome again = Shell(first);
+  EXPECT_THAT(again.err, HasSubstr("6 of 6 jobs, 6 were there"));
+  EXPECT_EQ(again.out, outcome.out);
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.db.jobs"));
+}
+
+// Another database, designs that overlap: the cache has what both need, and it is the same to the byte.
+TEST(Sweep, CacheServesOtherDatabases) {
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& database, const std::string& axis, const std::string& more) {
+    const Outcome outcome =
+        Shell(Sweep(fmt::format("-T {} -x {} --db {} {}", kSoftmax, axis, folder / database, more)));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.err;
+  };
+  const std::string cache = "--cache-dir " + (folder / "cache");
+  run("a.db", "sm.count=96,108", cache);
+  EXPECT_THAT(run("b.db", "sm.count=108,120", cache), HasSubstr("2 of 2 jobs, 1 were there"));
+  run("c.db", "sm.count=108,120", "");
+  EXPECT_EQ(Dump(folder / "b.db"), Dump(folder / "c.db"));
+}
+
+TEST(Sweep, AllFaultsAtOnceBeforeAnythingRuns) {
+  const TemporaryFolder folder;
+  const Outcome outcome = Shell(Sweep(
+      fmt::format("-T nowhere.htrace -T {} -x sm.cuont=1,2,3 -x 'l2.ways=[9:1]' -x sm.max_warps=30 --db {}",
+                  kSoftmax, folder / "a.db")));
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+  for (const char* part : {"l2.ways=[9:1]: is empty", "nowhere.htrace", "no field \"cuont\""})
+    EXPECT_THAT(outcome.err, HasSubstr(part));
+  const Outcome values = Shell(
+      Sweep(fmt::format("-T {} -x sm.cuont=1,2,3 -x sm.max_warps=30 --db {}", kSoftmax, folder / "a.db")));
+  EXPECT_EQ(values.exit_code, 3);
+  EXPECT_THAT(values.err, HasSubstr("no field \"cuont\"; did you mean \"count\"? (and 2 more like it)"));
+  EXPECT_THAT(values.err, HasSubstr("30 warps do not spread over 4 sub-cores"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.db"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.db.jobs"));
+}
+
+TEST(Sweep, FailedJobsAreReportedWithTheirCommand) {
+  const TemporaryFolder folder;
+  Outcome outcome = Shell(
+      Sweep(fmt::format("-T {} -x sm.count=96,108 --max-cycles 10 --db {}", kSoftmax, folder / "a.db")));
+  EXPECT_EQ(outcome.exit_code, 5);
+  EXPECT_THAT(outcome.err, HasSubstr("2 of 2 jobs failed"));
+  EXPECT_THAT(outcome.err, HasSubstr("heddle run " + kSoftmax + " -a a100_sxm4_80gb -s sm.count=96"));
+}
+
+TEST(Sweep, SpecificationSaysTheSameAsOptions) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "spec.json")
+      << json{{"arch", "a100_sxm4_80gb"},
+              {"traces", {kSoftmax}},
+              {"axes", {{"sm.count", {96, 108}}}},
+              {"designs", {{{"l2.size_bytes", "80Mi"}, {"l2.hit_latency_cycles", 80}}}}};
+  const Outcome outcome = Shell(fmt::format("{} sweep {} -d rows=16 --dry-run --csv --db {}", kHeddle,
+                                            folder / "spec.json", folder / "a.db"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 4);
+  EXPECT_THAT(outcome.out,
+              HasSubstr("sm.count,l2.hit_latency_cycles,l2.size_bytes,area mm2,power W,moved along\n96,"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.db"));
+}
+
+// Tasks of a batch, as a cluster would start them, are killed (the child that simulates too) or told to stop at random moments and
+// started again: what is merged in the end is what an undisturbed sweep finds.
+TEST(Batch, KilledTasksLoseNothingAndCountNothingTwice) {
+  const TemporaryFolder folder;
+  const std::string options = fmt::format("-T {} -x 'sm.count=[96:120:4]'", kSoftmax);
+  ASSERT_EQ(Shell(Sweep(fmt::format("{} --db {}", options, folder / "whole.db"))).exit_code, 0);
+  const std::string batch = folder / "a.db.batch";
+  ASSERT_EQ(Shell(Sweep(fmt::format("{} --db {} --backend kubernetes --tasks 2 --image x --volume-claim c "
+                                    "--volume-mount {}",
+                                    options, folder / "a.db", folder.path())))
+                .exit_code,
+            0);
+  std::mt19937 random(7);
+  for (int attempt = 0; attempt < 6; ++attempt) {
+    const double seconds = 0.05 + 0.001 * static_cast<double>(random() % 400);
+    const std::string task = fmt::format("{} batch task {} --task {} --publish-every 1 --scratch {}", kHeddle,
+                                         batch, attempt % 2, folder.path());
+    if (attempt % 3 == 2)  // the process that simulates; the task says that a job failed
+      Shell(fmt::format("{} & sleep {}; pkill -KILL -P $!; wait", task, seconds));
+    else
+      Shell(
+          fmt::format("timeout --foreground -s {} {} {}", attempt % 3 == 0 ? "KILL" : "TERM", seconds, task));
+    // What is published is always whole.
+    for (const auto& entry : std::filesystem::directory_iterator(batch + "/out"))
+      if (entry.path().extension() == ".db") Dump(entry.path().string());
+  }
+  for (const int task : {0, 1}) {
+    const Outcome outcome =
+        Shell(fmt::format("{} batch task {} --task {} --scratch {}", kHeddle, batch, task, folder.path()));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  const Outcome merged = Shell(fmt::format("{} batch merge {}", kHeddle, batch));
+  EXPECT_EQ(merged.exit_code, 0) << merged.err;
+  EXPECT_EQ(Dump(folder / "a.db"), Dump(folder / "whole.db"));
+  EXPECT_THAT(Shell(Sweep(fmt::format("{} --db {}", options, folder / "a.db"))).err,
+              HasSubstr("7 of 7 jobs, 7 were there"));
+}
+
+}  // namespace
+}  // namespace heddle
