@@ -71,7 +71,7 @@ Status SimulateTrace(const RunSettings& settings, const MachineRecord& machine, 
   });
   return run->Run(
       [&](uint32_t ordinal) { return writer->HasLaunch(run->Key(ordinal)); },
-      [&](const replay::LaunchResult& result) {
+      [&](const replay::LaunchResult& result) -> Status {
         HEDDLE_RETURN_IF_ERROR(writer->AddLaunch(result.record, machine.record, result.program->code(),
                                                  result.program->shape(), *result.stats, result.issues));
         return publisher->Committed(*writer);
