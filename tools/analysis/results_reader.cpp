@@ -106,6 +106,10 @@ Status ResultsReader::ReadNames() {
   HEDDLE_ASSIGN_OR_RETURN(const int64_t measured,
                           database_->QueryInteger("SELECT COUNT(*) FROM hardware_run"));
   has_measurements_ = measured > 0;
+  HEDDLE_ASSIGN_OR_RETURN(
+      const int64_t table,
+      database_->QueryInteger("SELECT COUNT(*) FROM sqlite_master WHERE name = 'hardware_launch'"));
+  has_hardware_launches_ = table > 0;
   return Ok();
 }
 
@@ -254,17 +258,31 @@ Result<std::vector<BarrierWait>> ResultsReader::WaitsOf(int64_t launch_id) {
   return waits;
 }
 
+bool ResultsReader::IsOnBoard(const std::string& gpu, int64_t config_id) {
+  const auto [entry, is_new] = archs_of_board_.try_emplace(gpu);
+  if (is_new) entry->second = config::ArchsOfBoard(gpu);
+  const std::vector<std::string>& archs = entry->second;
+  return archs.empty() || std::find(archs.begin(), archs.end(), MachineName(config_id)) != archs.end();
+}
+
 Result<std::vector<Measurement>> ResultsReader::MeasurementsOf(const LaunchInfo& launch) {
   std::vector<Measurement> measurements;
   if (!has_measurements_) return measurements;
   HEDDLE_ASSIGN_OR_RETURN(
       sqlite::Statement rows,
-      database_->Prepare("SELECT hardware_run_id, gpu, kernel_name, source, protocol, m.name, m.value "
-                         "FROM hardware_run JOIN hardware_metric m USING (hardware_run_id) "
-                         "WHERE launch_key = ? ORDER BY hardware_run_id, m.name"));
+      database_->Prepare(fmt::format(
+          "SELECT hardware_run_id, gpu, kernel_name, source, protocol, m.name, m.value "
+          "FROM hardware_run h JOIN hardware_metric m USING (hardware_run_id) WHERE launch_key = ? {} "
+          "ORDER BY hardware_run_id, m.name",
+          has_hardware_launches_
+              ? "OR (launch_key IS NULL AND hardware_run_id IN (SELECT hardware_run_id FROM "
+                "hardware_launch WHERE trace_digest = ? AND trace_ordinal = ?))"
+              : "")));
   rows.Bind(launch.key);
+  if (has_hardware_launches_) rows.Bind(launch.trace_digest).Bind(launch.ordinal);
   int64_t last = -1;
   HEDDLE_RETURN_IF_ERROR(EachRow(&rows, [&](const sqlite::Statement& row) -> Status {
+    if (!IsOnBoard(row.Text(1), launch.config_id)) return Ok();
     if (measurements.empty() || row.Integer(0) != last)
       measurements.push_back({row.Text(1), row.Text(2), row.Text(3), row.Text(4), {}});
     last = row.Integer(0);

@@ -85,7 +85,8 @@ struct BarrierWait {  // a row of `barrier_wait`
   uint64_t cycles = 0;
 };
 
-// A measurement that is compared with a launch by the launch's key.
+// A measurement of a launch: by the launch's key, or of the same launch of the same trace; on a GPU that is not known to be
+// another one than the launch's machine.
 struct Measurement {
   std::string gpu, kernel_name, source, protocol;
   std::map<std::string, double, std::less<>> metrics;
@@ -124,6 +125,7 @@ class ResultsReader {
   Status ReadNames();
   Status ReadLaunches(const Selection& selection);
   Status ReadPerPc(const LaunchInfo& launch, LaunchCounts* counts);
+  bool IsOnBoard(const std::string& gpu, int64_t config_id);
   Status ReadSums(const LaunchInfo& launch, LaunchCounts* counts);
 
   std::unique_ptr<sqlite::Database> database_;
@@ -135,7 +137,9 @@ class ResultsReader {
   std::map<int64_t, size_t> stall_of_;                         // by stall_id
   std::map<int64_t, std::unique_ptr<Machine>> machines_;
   std::map<int64_t, std::unique_ptr<Kernel>> kernels_;
+  std::map<std::string, std::vector<std::string>> archs_of_board_;
   bool has_measurements_ = false;
+  bool has_hardware_launches_ = false;
 };
 
 // Launches that do the same work on the same machine: equal machine, kernel, grid, block, cache policy.

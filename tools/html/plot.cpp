@@ -82,7 +82,8 @@ std::vector<double> Ticks(const Axis& axis, int most) {
 std::string ShortNumber(double value) {
   if (!std::isfinite(value)) return "n/a";
   if (value == 0) return "0";
-  constexpr std::pair<double, const char*> kPrefixes[] = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
+  constexpr std::pair<double, const char*> kPrefixes[] = {{1e18, "E"}, {1e15, "P"}, {1e12, "T"},
+                                                          {1e9, "G"},  {1e6, "M"},  {1e3, "k"}};
   for (const auto& [factor, prefix] : kPrefixes) {
     if (std::abs(value) >= factor * 0.9995) return fmt::format("{:.3g}{}", value / factor, prefix);
   }

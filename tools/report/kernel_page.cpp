@@ -122,7 +122,7 @@ details > div { padding: .4rem .8rem .8rem; } details > div.plain { overflow-x: 
 pre { overflow-x: auto; background: var(--card); padding: .7rem; border-radius: 8px; font-size: .8rem; line-height: 1.4; }
 @media (max-width: 640px) {
   body { padding: .7rem; } details > summary { grid-template-columns: 1fr auto auto; } details > summary > .bar { grid-column: 1 / -1; }
-  .sass { min-width: 40rem; } svg { font-size: 17px; } .card { min-width: 6.5rem; padding: .4rem .7rem; } td:first-child { min-width: 7rem; } }
+  .sass { min-width: 40rem; } figure svg { font-size: 15px; } .card { min-width: 6.5rem; padding: .4rem .7rem; } td:first-child { min-width: 7rem; } }
 )css";
 
 std::string SassHtml(const KernelAnalysis& kernel, const std::map<uint32_t, std::string>& source,
@@ -178,8 +178,8 @@ std::string KernelPage(const KernelAnalysis& kernel, const KernelPageOptions& op
   text += "<div class=\"two\"><div><h3>Issue slots</h3>" + StallTable(kernel) +
           "</div><div><h3>Cycles that each resource needs at least</h3>" + BoundHtml(kernel) + "</div></div>";
   if (!options.tree.empty()) text += "<h3>Bottleneck tree</h3><pre>" + html::Escape(options.tree) + "</pre>";
-  const std::string plot = RooflinePlot({&kernel}, {1}, 760, 380);
-  if (!plot.empty()) text += "<h3>Roofline</h3>" + plot;
+  const std::string plot = RooflinePlot({&kernel}, {1}, 620, 360);
+  if (!plot.empty()) text += "<h3>Roofline</h3><figure>" + plot + "</figure>";
   text += "<h3>Speed of light</h3>" + SectionsHtml(kernel);
   text += "<h3>Instructions</h3>" + SassHtml(kernel, options.source, true);
   return text + "</div></details>\n";
