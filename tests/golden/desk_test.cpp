@@ -79,7 +79,7 @@ TEST_F(Desk, WhatIsNotThereIsSaid) {
 
 // The launch is found again by its run's command, takes the same cycles, and a relief that is known to help does.
 TEST_F(Desk, ExplainMeasuresWhatWouldHelp) {
-  const json explained = Json("explain --json -q -k rms_norm --reliefs 30 " + Database());
+  const json explained = Json("explain --json -q -k rms_norm --reliefs 4 " + Database());
   ASSERT_EQ(explained["kernels"].size(), 1u);
   const json& kernel = explained["kernels"][0];
   EXPECT_FALSE(kernel.contains("note")) << kernel["note"];
