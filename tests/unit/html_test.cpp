@@ -71,6 +71,7 @@ TEST(Plot, AxesHoldTheirValues) {
 TEST(Plot, NumbersAreShort) {
   EXPECT_EQ(ShortNumber(1500), "1.5k");
   EXPECT_EQ(ShortNumber(-2e7), "-20M");
+  EXPECT_EQ(ShortNumber(1e15), "1P");
   EXPECT_EQ(ShortNumber(0.25), "0.25");
   EXPECT_EQ(ShortNumber(999.9), "1k");
   EXPECT_EQ(ShortNumber(std::numeric_limits<double>::infinity()), "n/a");
