@@ -5,6 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "sim/config/describe.h"
+#include "sim/config/load.h"
+#include "tools/validate/ablate.h"
 #include "tools/validate/evaluate.h"
 #include "tools/validate/header_table.h"
 #include "tools/validate/plan.h"
@@ -275,6 +278,22 @@ TEST_F(ReportForm, TableStandsAtTheHeadOnce) {
   EXPECT_EQ(WithTable(once, table), once);
   const std::string other = HeaderTable(report, recipes_, "b");
   EXPECT_EQ(WithTable(once, other), WithTable(text, other));
+}
+
+// An ablation that no machine takes would be a row of dashes; one that changes nothing would be decoration.
+TEST(Ablation, EachMechanismIsOneOfAMachine) {
+  for (const Mechanism& mechanism : Mechanisms()) {
+    size_t taken = 0;
+    for (const char* name : {"a100_sxm4_80gb", "h100_sxm5"}) {
+      const auto without = config::LoadGpu(name, mechanism.overrides);
+      const auto with = config::LoadGpu(name);
+      ASSERT_TRUE(with.ok());
+      if (!without.ok()) continue;
+      ++taken;
+      EXPECT_FALSE(config::Compare(*with, *without).empty()) << mechanism.name << " on " << name;
+    }
+    EXPECT_GT(taken, 0u) << mechanism.name;
+  }
 }
 
 TEST(RecipesOfTheSources, AreReadable) {

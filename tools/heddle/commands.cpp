@@ -17,6 +17,7 @@ const std::vector<Command>& Commands() {
       ExplainCommand(),
       ReportCommand(),
       ValidateCommand(),
+      SensitivityCommand(),
       HwCommand(),
       CompareCommand(),
       DbCommand(),

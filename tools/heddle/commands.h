@@ -17,5 +17,6 @@ Command RunCommand();
 Command SweepCommand();
 Command BatchCommand();
 Command ValidateCommand();
+Command SensitivityCommand();
 
 }  // namespace heddle::tools

@@ -9,6 +9,7 @@
 #include "tools/heddle/commands.h"
 #include "tools/heddle/progress.h"
 #include "tools/heddle/stop.h"
+#include "tools/validate/ablate.h"
 #include "tools/validate/evaluate.h"
 #include "tools/validate/header_table.h"
 #include "tools/validate/recipe.h"
@@ -42,7 +43,10 @@ po::options_description Options() {
       "worst", po::value<uint32_t>()->default_value(10), "rows to list for each category")(
       "max-error", po::value<double>(),
       "exit with 6 where the median |error| of a category is above this, in percent, or none of its rows was "
-      "simulated")("write-header", "write the errors to the heads of the machine descriptions")(
+      "simulated")(
+      "ablate",
+      "simulate the rows again without each mechanism of the model in turn, and print how the errors change")(
+      "write-header", "write the errors to the heads of the machine descriptions")(
       "json", "print one JSON document instead of tables")("quiet,q", "no progress");
   return options;
 }
@@ -56,6 +60,7 @@ struct Settings {
   uint32_t worst = 10;
   double max_error = -1;
   bool write_header = false;
+  bool ablate = false;
   bool json = false;
   bool quiet = false;
 };
@@ -79,6 +84,7 @@ Settings ReadSettings(const po::variables_map& values) {
   if (settings.jobs == 0) settings.jobs = std::max(1u, std::thread::hardware_concurrency());
   settings.worst = values["worst"].as<uint32_t>();
   if (values.count("max-error") != 0) settings.max_error = values["max-error"].as<double>();
+  settings.ablate = values.count("ablate") != 0;
   settings.write_header = values.count("write-header") != 0;
   settings.json = values.count("json") != 0;
   settings.quiet = values.count("quiet") != 0;
@@ -132,6 +138,20 @@ Result<validate::Report> Simulate(const Settings& settings, const validate::Reci
   return report;
 }
 
+Result<std::vector<validate::Ablated>> Ablate(const Settings& settings,
+                                              const std::vector<validate::Row>& rows,
+                                              const validate::Recipes& recipes,
+                                              const validate::Report& base) {
+  ProgressBar progress(settings.quiet);
+  validate::SimulateOptions options;
+  options.jobs = settings.jobs;
+  options.stop = &StopFlag();
+  options.progress = [&progress](size_t done, size_t total, const std::string& what) {
+    progress.Update(what, done, total, 0);
+  };
+  return validate::Ablate(rows, recipes, settings.plan, options, base);
+}
+
 // What holds the gate shut; empty: nothing.
 std::string GateFault(const validate::Report& report, double max_error) {
   for (const validate::Group& group : report.categories) {
@@ -150,6 +170,13 @@ Status Validate(const Settings& settings) {
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<validate::Row> rows, validate::ReadSuite(settings.suite));
   HEDDLE_ASSIGN_OR_RETURN(const validate::Plan plan, validate::MakePlan(rows, recipes, settings.plan));
   HEDDLE_ASSIGN_OR_RETURN(const validate::Report report, Simulate(settings, recipes, plan));
+  if (settings.ablate) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<validate::Ablated> ablated,
+                            Ablate(settings, rows, recipes, report));
+    if (!settings.json) fmt::print("{}", ReportText(report, settings.worst));
+    fmt::print("{}", settings.json ? AblationJson(ablated) + "\n" : AblationText(ablated));
+    return Ok();
+  }
   fmt::print("{}{}", settings.json ? ReportJson(report) : ReportText(report, settings.worst),
              settings.json ? "\n" : "");
   if (settings.write_header) HEDDLE_RETURN_IF_ERROR(WriteHeaders(report, recipes));
