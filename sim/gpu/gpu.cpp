@@ -8,10 +8,10 @@
 
 #include "sim/base/check.h"
 #include "sim/config/gpu_description.h"
-#include "sim/engine/wait_graph.h"
 #include "sim/engine/windows.h"
 #include "sim/engine/workers.h"
 #include "sim/gpu/cluster_traffic.h"
+#include "sim/gpu/deadlock.h"
 #include "sim/gpu/dispatcher.h"
 #include "sim/gpu/launch_graph.h"
 #include "sim/gpu/memory_system.h"
@@ -25,11 +25,6 @@ namespace {
 constexpr Cycle kNever = ~Cycle{0};
 constexpr uint32_t kChunksPerThread = 8;
 constexpr uint32_t kWindowsPerProgress = 256;
-
-std::string PathOf(const sm::WarpWait& wait, uint32_t sm) {
-  return fmt::format("gpu[0].sm[{}].cta[{},{},{}].warp[{}]", sm, wait.cta.x, wait.cta.y, wait.cta.z,
-                     wait.warp);
-}
 
 }  // namespace
 
@@ -57,8 +52,8 @@ struct Gpu::State {
   void PublishStores();
   void ServeMemory(Cycle begin, Cycle end);
   void CollectFinished();
+  void SampleTimelines();
   void Report(bool always);
-  Error Deadlock() const;
   const RunningLaunch* OverLimit() const;
   RunningLaunch& Running(uint32_t launch);
   uint32_t FirstOf(uint32_t chunk) const {
@@ -75,6 +70,7 @@ struct Gpu::State {
     uint32_t sm;
     sm::LaunchHandle handle;
     bool triggered;
+    Dim3 cta;
   };
 
   config::Gpu description;
@@ -103,6 +99,7 @@ struct Gpu::State {
   std::vector<DueStart> starts;
   std::vector<uint16_t> free_statistics;
   std::vector<stats::LaunchStats> results;
+  std::vector<stats::Timeline> timelines;
   std::vector<bool> ended;
   uint32_t ended_count = 0;
   uint64_t ctas_total = 0;
@@ -150,6 +147,7 @@ void Gpu::State::StartCta(uint32_t sm, uint32_t launch, Dim3 cta, Cycle at) {
     memory.CountAs(sm, handle, run.statistics);
     if (run.grid_ready != 0) sms[sm].SetGridReady(handle, run.grid_ready);
   }
+  if (run.timeline) run.timeline->StartCta(sm, cta, at);
   const isa::LaunchShape& shape = launches[launch].program->shape();
   if (shape.IsCluster()) {
     const uint32_t rank = shape.ClusterRank(cta);
@@ -181,6 +179,7 @@ Result<std::vector<stats::LaunchStats>> Gpu::State::Run(std::span<const LaunchRe
   graph = std::make_unique<LaunchGraph>(std::move(built).value());
   launches = requests;
   results.assign(requests.size(), {});
+  timelines.assign(options.timeline ? requests.size() : 0, {});
   ended.assign(requests.size(), false);
   ended_count = 0;
   ctas_total = ctas_done = ctas_reported = 0;
@@ -197,7 +196,7 @@ Result<std::vector<stats::LaunchStats>> Gpu::State::Run(std::span<const LaunchRe
     if (event == kNever) {
       if (FailWaits()) continue;
       broken = true;
-      return Deadlock();
+      return DeadlockError(launches, running, dispatcher, *graph, sms, now);
     }
     const Cycle begin = std::max(now, event);
     const Cycle end = begin + WindowNow();
@@ -209,6 +208,7 @@ Result<std::vector<stats::LaunchStats>> Gpu::State::Run(std::span<const LaunchRe
     ServeMemory(begin, end);
     CollectFinished();
     now = end;
+    if (options.timeline) SampleTimelines();
     Report(false);
     if (const RunningLaunch* over = OverLimit()) {
       broken = true;
@@ -259,6 +259,8 @@ void Gpu::State::Start(uint32_t launch, Cycle at) {
   running.push_back(
       std::make_unique<RunningLaunch>(description, request, launch, statistics, chunks, options.per_pc));
   running.back()->start = at;
+  if (options.timeline)
+    running.back()->timeline = std::make_unique<TimelineRecorder>(request.program->shape().grid, at);
   if (!graph->WaitsFor(launch).empty()) running.back()->grid_ready = kNever;  // started by a trigger
   PlaceStaticData(*request.program);
   const Cycle overhead = options.launch_overhead ? description.launch.overhead_cycles : 0;
@@ -322,6 +324,7 @@ void Gpu::State::End(RunningLaunch* launch, Cycle at, Cycle charge_until) {
   result.end_cycle = end;
   result.counters.sm_cycles_elapsed = end - launch->start;
   if (options.launch_overhead) result.counters.lts_t_bytes += description.launch.l2_bytes;
+  if (launch->timeline) timelines[launch->index] = launch->timeline->Take(end, result.counters);
   free_statistics.push_back(launch->statistics);
   dispatcher.Remove(launch->index);
   ended[launch->index] = true;
@@ -415,7 +418,7 @@ void Gpu::State::CollectFinished() {
   finishes.clear();
   for (uint32_t sm = 0; sm < sms.size(); ++sm) {
     for (const sm::FinishedCta& cta : sms[sm].finished())
-      finishes.push_back({cta.cycle, sm, cta.launch, cta.triggered});
+      finishes.push_back({cta.cycle, sm, cta.launch, cta.triggered, cta.cta});
     sms[sm].finished().clear();
     for (const sm::TriggeredCta& cta : sms[sm].triggered()) {
       RunningLaunch& launch = Running(launch_of[sm][cta.launch]);
@@ -431,6 +434,7 @@ void Gpu::State::CollectFinished() {
     RunningLaunch& launch = Running(index);
     ++launch.finished;
     ++ctas_done;
+    if (launch.timeline) launch.timeline->FinishCta(finish.sm, finish.cta, finish.cycle);
     failed_waits = 0;
     launch.last_finish = std::max(launch.last_finish, finish.cycle);
     if (!finish.triggered) {
@@ -440,6 +444,16 @@ void Gpu::State::CollectFinished() {
     dispatcher.Finished(finish.sm, index, finish.cycle);
   }
   for (const auto& launch : running) Trigger(launch.get());
+}
+
+// At the window's edge, when everything that left before it has been served.
+void Gpu::State::SampleTimelines() {
+  for (const auto& launch : running) {
+    if (!launch->timeline->IsDue(now)) continue;
+    stats::Counters counters = launch->CountersSoFar(sms);
+    memory.AddCounters(launch->statistics, &counters);
+    launch->timeline->Sample(now, counters);
+  }
 }
 
 void Gpu::State::Report(bool always) {
@@ -464,27 +478,6 @@ const RunningLaunch* Gpu::State::OverLimit() const {
   return nullptr;
 }
 
-Error Gpu::State::Deadlock() const {
-  engine::WaitGraph waits;
-  for (const auto& launch : running) {
-    const std::string name = "launch " + launch->request->name;
-    waits.Add(name, fmt::format("the end of its CTAs ({} of {} have ended)", launch->finished, launch->ctas));
-  }
-  for (uint32_t launch : dispatcher.Waiting())
-    waits.Add("launch " + launches[launch].name, "room for its next CTA on an SM");
-  for (uint32_t launch = 0; launch < launches.size(); ++launch)
-    for (uint32_t before : graph->WaitsFor(launch))
-      waits.Add("launch " + launches[launch].name, "a launch before it to end",
-                "launch " + launches[before].name);
-  for (uint32_t sm = 0; sm < sms.size(); ++sm)
-    for (const sm::WarpWait& wait : sms[sm].DescribeWaits())
-      waits.Add(PathOf(wait, sm),
-                fmt::format("{} at pc {:#06x} ({})",
-                            stats::StallDefs()[static_cast<size_t>(wait.reason)].name, wait.pc, wait.detail));
-  return Error{ExitCode::kDidNotFinish, running.empty() ? "" : running.front()->request->name,
-               fmt::format("deadlock at cycle {}: nothing can go on\n{}", now, waits.ToString()), ""};
-}
-
 Gpu::Gpu(const config::Gpu& description, RunOptions options)
     : state_(std::make_unique<State>(description, std::move(options))) {}
 Gpu::~Gpu() = default;
@@ -495,6 +488,7 @@ Result<std::vector<stats::LaunchStats>> Gpu::Run(std::span<const LaunchRequest> 
   return state_->Run(launches);
 }
 const std::vector<bool>& Gpu::ended() const { return state_->ended; }
+std::vector<stats::Timeline> Gpu::TakeTimelines() { return std::move(state_->timelines); }
 Cycle Gpu::now() const { return state_->now; }
 
 }  // namespace heddle::gpu

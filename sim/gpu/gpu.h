@@ -16,6 +16,7 @@
 #include "sim/base/result.h"
 #include "sim/base/types.h"
 #include "sim/stats/launch_stats.h"
+#include "sim/stats/timeline.h"
 
 namespace heddle::config {
 struct Gpu;
@@ -60,6 +61,7 @@ struct RunOptions {
   bool launch_overhead = true;  // count overhead_cycles, drain_cycles and l2_bytes of the description's launch
   bool allow_foreign_cubins = false;  // run cubins that the description does not list in runs_sm_versions
   bool per_pc = true;                 // collect LaunchStats::per_pc
+  bool timeline = false;              // keep TakeTimelines(); it changes nothing else
   Cycle max_cycles = 0;               // of one launch, 0: no limit
   uint64_t placement_seed = 0;        // not 0: virtual pages lie in another order in DRAM
   std::function<void(const Progress&)> progress;  // called between windows, on the thread that called Run
@@ -83,6 +85,9 @@ class Gpu {
 
   // Of the last Run: which launches ended, by index. Statistics of the others are zero.
   const std::vector<bool>& ended() const;
+
+  // Of the last Run, with RunOptions::timeline: by index, empty for launches that have not ended. Moves them out.
+  std::vector<stats::Timeline> TakeTimelines();
 
   // The whole machine, all SMs: cycles simulated so far.
   Cycle now() const;

@@ -73,12 +73,15 @@ Cycle MemorySystem::LastAcknowledgement(uint16_t statistics) const {
   return last;
 }
 
+void MemorySystem::AddCounters(uint16_t statistics, stats::Counters* counters) const {
+  for (const Group& group : groups_)
+    if (statistics < group.counters.size()) *counters += group.counters[statistics];
+  if (statistics < walk_counters_.size()) *counters += walk_counters_[statistics];
+}
+
 void MemorySystem::TakeCounters(uint16_t statistics, stats::Counters* counters) {
-  for (Group& group : groups_) {
-    *counters += group.counters[statistics];
-    group.counters[statistics] = {};
-  }
-  *counters += walk_counters_[statistics];
+  AddCounters(statistics, counters);
+  for (Group& group : groups_) group.counters[statistics] = {};
   walk_counters_[statistics] = {};
   for (Gpc& gpc : gpcs_) gpc.acknowledged[statistics] = 0;
 }

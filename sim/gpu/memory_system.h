@@ -36,7 +36,9 @@ class MemorySystem {
 
   // Requests of (sm, MemoryRequest::launch) are counted in the sums number `statistics`.
   void CountAs(uint32_t sm, uint32_t launch, uint16_t statistics);
-  // Adds the sums to `counters` and clears them.
+  // Adds the sums to `counters`.
+  void AddCounters(uint16_t statistics, stats::Counters* counters) const;
+  // The same, and clears them.
   void TakeCounters(uint16_t statistics, stats::Counters* counters);
 
   // Arrival of the last acknowledgement so far of writes and reductions counted there; TakeCounters forgets

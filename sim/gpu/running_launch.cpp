@@ -100,6 +100,13 @@ void RunningLaunch::Close(std::vector<sm::Sm>* sms, Cycle at) {
   }
 }
 
+stats::Counters RunningLaunch::CountersSoFar(const std::vector<sm::Sm>& sms) const {
+  stats::Counters sum;
+  for (uint32_t sm = 0; sm < on_sm.size(); ++sm)
+    if (on_sm[sm].open) sum += sms[sm].CountersOf(on_sm[sm].handle);
+  return sum;
+}
+
 stats::LaunchStats RunningLaunch::Assemble() const {
   stats::LaunchStats sum;
   sum.per_pc.resize(chunk_stats.front().per_pc.size());

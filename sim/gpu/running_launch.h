@@ -9,6 +9,7 @@
 #include "sim/base/types.h"
 #include "sim/config/gpu_description.h"
 #include "sim/gpu/gpu.h"
+#include "sim/gpu/timeline_recorder.h"
 #include "sim/isa/warp_stream.h"
 #include "sim/sm/kernel_timing.h"
 #include "sim/sm/sm.h"
@@ -44,6 +45,9 @@ struct RunningLaunch {
 
   bool AllFinished() const { return finished == ctas; }
 
+  // What its SMs have counted so far.
+  stats::Counters CountersSoFar(const std::vector<sm::Sm>& sms) const;
+
   const LaunchRequest* request;
   uint32_t index;
   uint16_t statistics;  // number of the memory system's sums
@@ -60,7 +64,8 @@ struct RunningLaunch {
   Cycle grid_ready = 0;  // what ACQBULK waits for has ended then; kNever: not yet
   Cycle start = 0;
   Cycle last_finish = 0;
-  Cycle last_acknowledged = 0;  // of its writes
+  Cycle last_acknowledged = 0;                 // of its writes
+  std::unique_ptr<TimelineRecorder> timeline;  // where one is wanted
 };
 
 }  // namespace heddle::gpu

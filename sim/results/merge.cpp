@@ -96,6 +96,21 @@ INSERT INTO main.barrier_wait SELECT n.new_id, s.pc, s.cause_pc, s.waits, s.cycl
   FROM new_launch n JOIN source.barrier_wait s ON s.launch_id = n.old_id;
 )sql";
 
+// Of launches that the target has without a timeline, too.
+constexpr std::string_view kMergeTimelineSql = R"sql(
+CREATE TEMP TABLE new_timeline (old_id INTEGER PRIMARY KEY, new_id INTEGER);
+INSERT INTO new_timeline
+  SELECT s.launch_id, m.launch_id FROM source.launch s JOIN main.launch m ON m.key = s.key
+  WHERE s.launch_id IN (SELECT launch_id FROM source.counter_sample)
+  AND m.launch_id NOT IN (SELECT launch_id FROM main.counter_sample);
+INSERT INTO main.cta SELECT n.new_id, s.cta, s.sm, s.start_cycle, s.end_cycle
+  FROM new_timeline n JOIN source.cta s ON s.launch_id = n.old_id;
+INSERT INTO main.counter_sample SELECT n.new_id, s.cycle, d.stat_id, s.value
+  FROM new_timeline n JOIN source.counter_sample s ON s.launch_id = n.old_id
+  JOIN source.stat_def o ON o.stat_id = s.stat_id JOIN main.stat_def d ON d.name = o.name;
+DROP TABLE temp.new_timeline;
+)sql";
+
 constexpr std::string_view kMergeEndSql = R"sql(
 DROP TABLE temp.new_kernel; DROP TABLE temp.new_run; DROP TABLE temp.new_launch; DROP TABLE temp.new_hardware;
 DROP TABLE temp.stat_map; DROP TABLE temp.stall_map;
@@ -130,6 +145,7 @@ Status MergeOne(sqlite::Database* target, const std::string& source) {
     HEDDLE_ASSIGN_OR_RETURN(const int64_t version, target->QueryInteger("PRAGMA source.user_version"));
     if (version >= kBarrierWaitVersion) HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeWaitsSql));
     HEDDLE_RETURN_IF_ERROR(MergeHardware(target, version >= kHardwareLaunchVersion));
+    if (version >= kTimelineVersion) HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeTimelineSql));
     HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeEndSql));
     HEDDLE_RETURN_IF_ERROR(transaction.Commit());
   }
@@ -192,6 +208,14 @@ constexpr DumpQuery kDumpQueries[] = {
      "SELECT l.key, s.pc, s.cause_pc, s.waits, s.cycles FROM barrier_wait s JOIN launch l USING (launch_id) "
      "ORDER BY l.key, s.pc, s.cause_pc",
      kBarrierWaitVersion},
+    {"cta",
+     "SELECT l.key, s.cta, s.sm, s.start_cycle, s.end_cycle FROM cta s JOIN launch l USING (launch_id) "
+     "ORDER BY l.key, s.cta",
+     kTimelineVersion},
+    {"counter_sample",
+     "SELECT l.key, s.cycle, d.name, s.value FROM counter_sample s JOIN launch l USING (launch_id) "
+     "JOIN stat_def d USING (stat_id) ORDER BY l.key, s.cycle, d.name",
+     kTimelineVersion},
     {"trace_issue",
      "SELECT l.key, s.kind, s.detail, s.count FROM trace_issue s JOIN launch l USING (launch_id) "
      "ORDER BY l.key, s.kind, s.detail"},

@@ -15,11 +15,13 @@
 #include "sim/isa/warp_stream.h"
 #include "sim/sqlite/sqlite.h"
 #include "sim/stats/launch_stats.h"
+#include "sim/stats/timeline.h"
 
 namespace heddle::results {
 
 inline constexpr int32_t kApplicationId = 0x4845444c;  // "HEDL"
-inline constexpr int kSchemaVersion = 3;
+inline constexpr int kSchemaVersion = 4;
+inline constexpr int kTimelineVersion = 4;  // the first with the tables cta and counter_sample
 extern const char* const
     kModelVersion;  // changes when the same input gives other cycles; part of every launch key
 
@@ -96,6 +98,10 @@ class Writer {
   Status AddLaunch(const LaunchRecord& record, const ConfigRecord& config, const isa::KernelCode& code,
                    const isa::LaunchShape& shape, const stats::LaunchStats& stats,
                    const std::vector<isa::StreamIssue>& issues);
+  // One transaction: the timeline of a launch that is there already. Nothing where it has one. `start`: of the launch,
+  // by the timeline's clock; the launch may have been simulated before, beginning at another cycle.
+  Status AddTimeline(const std::string& key, const stats::Timeline& timeline, Cycle start);
+  Result<bool> HasTimeline(const std::string& key);
   // Replaces what an earlier run wrote of the same gpu, kernel and source.
   Status AddHardware(const HardwareRecord& record);
   // One transaction: the launches of a profile, in their order, in place of all that stands there of the same source.

@@ -25,6 +25,20 @@ Status FillDefinitions(sqlite::Database* database) {
   return Ok();
 }
 
+// Views hold no data: those of an older version are made anew, as schema.sql has them.
+Status RenewViews(sqlite::Database* database) {
+  constexpr std::string_view kCreate = "CREATE VIEW ";
+  for (size_t at = kSchemaSql.find(kCreate); at != std::string_view::npos;
+       at = kSchemaSql.find(kCreate, at + 1)) {
+    const std::string_view create = kSchemaSql.substr(at, kSchemaSql.find(';', at) - at);
+    const std::string_view name =
+        create.substr(kCreate.size(), create.find(' ', kCreate.size()) - kCreate.size());
+    HEDDLE_RETURN_IF_ERROR(database->Execute(fmt::format("DROP VIEW IF EXISTS {}", name)));
+    HEDDLE_RETURN_IF_ERROR(database->Execute(create));
+  }
+  return Ok();
+}
+
 // Tables that came with later versions are made as schema.sql has them.
 Status Upgrade(sqlite::Database* database) {
   struct Addition {
@@ -32,7 +46,9 @@ Status Upgrade(sqlite::Database* database) {
     std::string_view create;
   };
   constexpr Addition kAdditions[] = {{kBarrierWaitVersion, "CREATE TABLE barrier_wait "},
-                                     {kHardwareLaunchVersion, "CREATE TABLE hardware_launch "}};
+                                     {kHardwareLaunchVersion, "CREATE TABLE hardware_launch "},
+                                     {kTimelineVersion, "CREATE TABLE cta "},
+                                     {kTimelineVersion, "CREATE TABLE counter_sample "}};
   HEDDLE_ASSIGN_OR_RETURN(const int64_t version, database->QueryInteger("PRAGMA user_version"));
   if (version >= kSchemaVersion) return Ok();
   for (const Addition& addition : kAdditions) {
@@ -40,6 +56,9 @@ Status Upgrade(sqlite::Database* database) {
     const std::string_view create = kSchemaSql.substr(kSchemaSql.find(addition.create));
     HEDDLE_RETURN_IF_ERROR(database->Execute(create.substr(0, create.find(") STRICT") + 8)));
   }
+  HEDDLE_RETURN_IF_ERROR(
+      database->Execute("CREATE INDEX IF NOT EXISTS hardware_run_of_launch ON hardware_run (launch_key)"));
+  HEDDLE_RETURN_IF_ERROR(RenewViews(database));
   return database->Execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
 }
 

@@ -117,6 +117,27 @@ CREATE TABLE barrier_wait (
   PRIMARY KEY (launch_id, pc, cause_pc)
 ) STRICT, WITHOUT ROWID;
 
+-- Where the CTAs of a launch ran, and when: of launches that were run with --timeline. Of long grids the CTAs of every 2nd,
+-- 4th, ... SM. Since schema version 4.
+CREATE TABLE cta (
+  launch_id INTEGER NOT NULL REFERENCES launch ON DELETE CASCADE,
+  cta INTEGER NOT NULL,             -- number in the grid, x first
+  sm INTEGER NOT NULL,
+  start_cycle INTEGER NOT NULL,     -- as launch.start_cycle
+  end_cycle INTEGER NOT NULL,
+  PRIMARY KEY (launch_id, cta)
+) STRICT, WITHOUT ROWID;
+
+-- How some counters of a launch grew: what was counted until `cycle` since the sample before, or since its start. They add
+-- up to its counters. Of launches that were run with --timeline. Since schema version 4.
+CREATE TABLE counter_sample (
+  launch_id INTEGER NOT NULL REFERENCES launch ON DELETE CASCADE,
+  cycle INTEGER NOT NULL,           -- as launch.end_cycle
+  stat_id INTEGER NOT NULL REFERENCES stat_def,
+  value INTEGER NOT NULL,
+  PRIMARY KEY (launch_id, cycle, stat_id)
+) STRICT, WITHOUT ROWID;
+
 -- What was odd about the trace: unknown contents that reached an address or a branch, unsupported instructions.
 CREATE TABLE trace_issue (
   launch_id INTEGER NOT NULL REFERENCES launch ON DELETE CASCADE,
@@ -145,6 +166,8 @@ CREATE TABLE hardware_metric (
   value REAL NOT NULL,
   PRIMARY KEY (hardware_run_id, name)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX hardware_run_of_launch ON hardware_run (launch_key);
 
 -- A launch in a profile of a real process (`heddle hw import`): which one it was. Its hardware_run has the kernel's name,
 -- its hardware_metric time and counters. What the source does not say is NULL. Since schema version 3.
@@ -211,17 +234,20 @@ JOIN v_stat s ON s.launch_id = l.launch_id AND s.name = 'smsp_issue_slots';
 
 -- Share of the issue slots by cause, largest first within a launch.
 CREATE VIEW v_stall AS
-SELECT s.launch_id, k.name AS kernel, d.name AS stall, s.slots,
-       100.0 * s.slots / (SELECT SUM(slots) FROM stall WHERE launch_id = s.launch_id) AS percent
+SELECT s.launch_id, k.name AS kernel, d.name AS stall, s.slots, 100.0 * s.slots / t.value AS percent
 FROM stall s JOIN stall_def d USING (stall_id) JOIN launch l USING (launch_id) JOIN kernel k USING (kernel_id)
+JOIN stat t ON t.launch_id = s.launch_id
+  AND t.stat_id = (SELECT stat_id FROM stat_def WHERE name = 'smsp_issue_slots')
 WHERE s.slots > 0 ORDER BY s.launch_id, s.slots DESC;
 
 -- Simulated against measured, per metric that both have.
 CREATE VIEW v_error AS
-SELECT l.launch_id, h.hardware_run_id, h.gpu, k.name AS kernel, m.name AS metric, m.unit, m.value AS measured,
-       s.value AS simulated, 100.0 * (s.value - m.value) / NULLIF(m.value, 0) AS error_percent
-FROM hardware_run h JOIN hardware_metric m USING (hardware_run_id)
-JOIN launch l ON l.key = h.launch_key JOIN kernel k USING (kernel_id)
-JOIN (SELECT launch_id, name, CAST(value AS REAL) AS value FROM v_stat
-      UNION ALL SELECT launch_id, 'duration_ps', CAST(duration_ps AS REAL) FROM launch) s
-  ON s.launch_id = l.launch_id AND s.name = m.name;
+WITH pair AS (
+  SELECT l.launch_id, l.kernel_id, h.hardware_run_id, h.gpu, m.name, m.unit, m.value AS measured,
+         CASE WHEN m.name = 'duration_ps' THEN CAST(l.duration_ps AS REAL)
+              ELSE (SELECT CAST(s.value AS REAL) FROM stat s JOIN stat_def d USING (stat_id)
+                    WHERE s.launch_id = l.launch_id AND d.name = m.name) END AS simulated
+  FROM hardware_run h JOIN hardware_metric m USING (hardware_run_id) JOIN launch l ON l.key = h.launch_key)
+SELECT p.launch_id, p.hardware_run_id, p.gpu, k.name AS kernel, p.name AS metric, p.unit, p.measured, p.simulated,
+       100.0 * (p.simulated - p.measured) / NULLIF(p.measured, 0) AS error_percent
+FROM pair p JOIN kernel k USING (kernel_id) WHERE p.simulated IS NOT NULL;

@@ -295,6 +295,9 @@ Cycle Sm::NextEventCycle() const { return machine_->NextEventCycle(); }
 bool Sm::Idle() const { return machine_->ctas_used == 0; }
 uint32_t Sm::id() const { return machine_->id; }
 std::vector<WarpWait> Sm::DescribeWaits() const { return machine_->DescribeWaits(); }
+const stats::Counters& Sm::CountersOf(LaunchHandle launch) const {
+  return machine_->launches[launch].counters;
+}
 
 void Sm::WarmCaches(LaunchHandle launch) {
   const KernelTiming& timing = *machine_->launches[launch].timing;

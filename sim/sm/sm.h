@@ -125,6 +125,9 @@ class Sm {
 
   std::vector<WarpWait> DescribeWaits() const;
 
+  // What an open launch has counted here so far.
+  const stats::Counters& CountersOf(LaunchHandle launch) const;
+
   struct Machine;  // private to sim/sm
 
  private:

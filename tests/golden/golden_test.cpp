@@ -34,13 +34,42 @@ void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
 
 std::vector<Golden> Goldens() {
   std::vector<Golden> goldens = {{"help", "--help"}, {"usage", ""}, {"unknown_command", "rnu"}};
-  for (const char* command :
-       {"roofline",    "explain",    "report",      "run",          "validate",           "trace",
-        "trace build", "trace info", "trace dump",  "trace verify", "trace extract",      "arch",
-        "arch list",   "arch show",  "arch check",  "arch diff",    "arch params",        "db",
-        "db show",     "db sql",     "db dump",     "db merge",     "db schema",          "sass",
-        "completion",  "hw",         "hw import",   "compare",      "trace from-profile", "sweep",
-        "batch",       "batch task", "batch merge", "batch show"}) {
+  for (const char* command : {"roofline",
+                              "explain",
+                              "report",
+                              "run",
+                              "validate",
+                              "trace",
+                              "trace build",
+                              "trace info",
+                              "trace dump",
+                              "trace verify",
+                              "trace extract",
+                              "arch",
+                              "arch list",
+                              "arch show",
+                              "arch check",
+                              "arch diff",
+                              "arch params",
+                              "db",
+                              "db show",
+                              "db sql",
+                              "db dump",
+                              "db merge",
+                              "db schema",
+                              "sass",
+                              "completion",
+                              "hw",
+                              "hw import",
+                              "compare",
+                              "trace from-profile",
+                              "sweep",
+                              "batch",
+                              "batch task",
+                              "batch merge",
+                              "batch show",
+                              "top",
+                              "timeline"}) {
     std::string name = std::string("help_") + command;
     for (char& c : name)
       if (c == ' ' || c == '-') c = '_';

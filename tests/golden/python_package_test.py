@@ -39,7 +39,7 @@ class Frames(unittest.TestCase):
         softmax = SOURCES / "traces/softmax.sm_80.htrace"
         heddle.run(softmax, ["a100_sxm4_80gb", "a40"], cls.path, define={"rows": 16}).close()
         cls.db = heddle.run([softmax], "a100_sxm4_80gb", cls.path, define={"rows": 8}, set={"sm.count": 54},
-                            arguments=["--cache", "flush"])
+                            arguments=["--cache", "flush", "--timeline"])
         cls.raw = sqlite3.connect(cls.path)
 
     @classmethod
@@ -103,6 +103,13 @@ class Frames(unittest.TestCase):
         self.assertEqual(wide.drop(columns="text").to_numpy().sum(), long["slots"].sum())
         self.assertEqual(wide.index.name, "pc")
         self.assertEqual(len(self.db.pcs(99)), 0)
+
+    def test_timelines(self):
+        ctas, samples = self.db.ctas(), self.db.samples(3)
+        self.assertEqual(sorted(ctas["cta"]), list(range(8)))
+        self.assertEqual(set(ctas["launch_id"]), {3})
+        self.assertEqual(samples["dram_read_bytes"].sum(), self.db.counters()["dram_read_bytes"][3])
+        self.assertEqual(len(self.db.samples(1)), 0, "was run without")
 
     def test_comparisons_join_measurements(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -35,6 +35,7 @@ class Results : public testing::Test {
     stats.end_cycle = cycles;
     stats.counters.smsp_inst_executed = 50;
     stats.counters.dram_read_bytes = 1000;
+    stats.counters.smsp_issue_slots = 200;
     stats.slots[static_cast<size_t>(stats::Stall::k_selected)] = 50;
     stats.slots[static_cast<size_t>(stats::Stall::k_barrier)] = 150;
     stats.per_pc.resize(2);
@@ -136,7 +137,10 @@ TEST_F(Results, FilesOfTheFirstVersionAreRead) {
   {
     Result<sqlite::Database> old = sqlite::Database::Open(Path("old.db"), sqlite::Database::Mode::kReadWrite);
     ASSERT_TRUE(
-        old->Execute("DROP TABLE barrier_wait; DROP TABLE hardware_launch; PRAGMA user_version = 1").ok());
+        old->Execute("DROP TABLE barrier_wait; DROP TABLE hardware_launch; DROP TABLE cta; "
+                     "DROP TABLE counter_sample; DROP INDEX hardware_run_of_launch; DROP VIEW v_stall; "
+                     "CREATE VIEW v_stall AS SELECT 1 AS old; PRAGMA user_version = 1")
+            .ok());
   }
   EXPECT_EQ(Dump(Path("old.db")).find("# barrier_wait"), std::string::npos);
   ASSERT_TRUE(WriteFile(Path("b.db"), {1}).ok());
@@ -147,6 +151,9 @@ TEST_F(Results, FilesOfTheFirstVersionAreRead) {
   EXPECT_EQ(*database->QueryInteger("PRAGMA user_version"), kSchemaVersion);
   EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM barrier_wait"), 2);
   EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM hardware_launch"), 0);
+  EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM cta JOIN counter_sample USING (launch_id)"), 0);
+  EXPECT_GT(*database->QueryInteger("SELECT SUM(slots) FROM v_stall"), 0) << "views are made anew";
+  EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM pragma_index_info('hardware_run_of_launch')"), 1);
 }
 
 // The launches of a profile stay together, in order; writing or merging the same source again changes nothing.

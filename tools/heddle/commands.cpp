@@ -21,6 +21,8 @@ const std::vector<Command>& Commands() {
       HwCommand(),
       CompareCommand(),
       DbCommand(),
+      TopCommand(),
+      TimelineCommand(),
       ArchCommand(),
       CompletionCommand(),
       // clang-format on

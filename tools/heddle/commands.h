@@ -16,6 +16,8 @@ Command HwCommand();
 Command RunCommand();
 Command SweepCommand();
 Command BatchCommand();
+Command TimelineCommand();
+Command TopCommand();
 Command ValidateCommand();
 Command SensitivityCommand();
 

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <span>
 
 #include "sim/results/results.h"
 #include "tools/heddle/table.h"
@@ -22,17 +26,63 @@ std::string Shortened(const std::string& name) {
   return name.substr(0, kMaxNameLength - 9) + "..." + name.substr(name.size() - 6);
 }
 
-Result<std::string> TopStalls(sqlite::Database* database, int64_t launch_id, int count) {
-  HEDDLE_ASSIGN_OR_RETURN(
-      sqlite::Statement statement,
-      database->Prepare("SELECT stall, percent FROM v_stall WHERE launch_id = ? AND stall <> "
-                        "'selected' ORDER BY slots DESC, stall LIMIT ?"));
-  statement.Bind(launch_id).Bind(count);
+struct Cause {
+  std::string_view name;
+  uint64_t slots = 0;
+  double percent = 0;
+};
+
+// The causes of one launch after the other, in the order of launch_id: one pass over the table for all of them.
+class StallPass {
+ public:
+  static Result<StallPass> Open(sqlite::Database* database) {
+    StallPass pass;
+    HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement names,
+                            database->Prepare("SELECT stall_id, name FROM stall_def"));
+    while (true) {
+      HEDDLE_ASSIGN_OR_RETURN(const bool row, names.Step());
+      if (!row) break;
+      pass.names_[names.Integer(0)] = names.Text(1);
+    }
+    HEDDLE_ASSIGN_OR_RETURN(
+        pass.rows_, database->Prepare("SELECT launch_id, stall_id, slots FROM stall ORDER BY launch_id"));
+    HEDDLE_ASSIGN_OR_RETURN(pass.more_, pass.rows_->Step());
+    return pass;
+  }
+
+  // Those with slots, largest first. `launch_id` rises from call to call.
+  Result<std::span<const Cause>> Of(int64_t launch_id) {
+    causes_.clear();
+    uint64_t total = 0;
+    while (more_ && rows_->Integer(0) <= launch_id) {
+      const auto name = names_.find(rows_->Integer(1));
+      if (rows_->Integer(0) == launch_id && name != names_.end() && rows_->Integer(2) > 0) {
+        causes_.push_back({name->second, static_cast<uint64_t>(rows_->Integer(2)), 0});
+        total += causes_.back().slots;
+      }
+      HEDDLE_ASSIGN_OR_RETURN(more_, rows_->Step());
+    }
+    for (Cause& cause : causes_)
+      cause.percent = 100.0 * static_cast<double>(cause.slots) / static_cast<double>(total);
+    std::sort(causes_.begin(), causes_.end(), [](const Cause& a, const Cause& b) {
+      return a.slots != b.slots ? a.slots > b.slots : a.name < b.name;
+    });
+    return std::span<const Cause>(causes_);
+  }
+
+ private:
+  std::map<int64_t, std::string> names_;
+  std::optional<sqlite::Statement> rows_;
+  bool more_ = false;
+  std::vector<Cause> causes_;
+};
+
+std::string TopStalls(std::span<const Cause> causes, size_t count) {
   std::string text;
-  while (true) {
-    HEDDLE_ASSIGN_OR_RETURN(const bool row, statement.Step());
-    if (!row) break;
-    text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", statement.Text(0), statement.Real(1));
+  for (const Cause& cause : causes) {
+    if (cause.name == "selected") continue;
+    text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", cause.name, cause.percent);
+    if (--count == 0) break;
   }
   return text;
 }
@@ -41,6 +91,7 @@ Result<std::string> TopStalls(sqlite::Database* database, int64_t launch_id, int
 
 Status PrintLaunchTable(sqlite::Database* database, const std::string& where) {
   HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement launches, database->Prepare(Query(where)));
+  HEDDLE_ASSIGN_OR_RETURN(StallPass stalls, StallPass::Open(database));
   Table table;
   table.header = {"machine",
                   "kernel",
@@ -57,12 +108,12 @@ Status PrintLaunchTable(sqlite::Database* database, const std::string& where) {
   while (true) {
     HEDDLE_ASSIGN_OR_RETURN(const bool row, launches.Step());
     if (!row) break;
-    HEDDLE_ASSIGN_OR_RETURN(const std::string stalls, TopStalls(database, launches.Integer(0), 3));
+    HEDDLE_ASSIGN_OR_RETURN(const std::span<const Cause> causes, stalls.Of(launches.Integer(0)));
     table.rows.push_back({launches.Text(1), Shortened(launches.Text(2)), launches.Text(3),
                           Grouped(launches.Integer(4)), fmt::format("{:.1f}", launches.Real(5)),
                           Grouped(launches.Integer(6)), fmt::format("{:.2f}", launches.Real(7)),
                           fmt::format("{:.1f}", launches.Real(8)), fmt::format("{:.0f}", launches.Real(9)),
-                          fmt::format("{:.1f}", launches.Real(10)), stalls});
+                          fmt::format("{:.1f}", launches.Real(10)), TopStalls(causes, 3)});
   }
   Print(table);
   return Ok();
@@ -70,19 +121,37 @@ Status PrintLaunchTable(sqlite::Database* database, const std::string& where) {
 
 Status PrintLaunchJson(sqlite::Database* database, const std::string& where) {
   HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement launches, database->Prepare(Query(where)));
-  HEDDLE_ASSIGN_OR_RETURN(const std::string rows, QueryJson(&launches));
-  nlohmann::ordered_json document;
-  document["schema_version"] = results::kSchemaVersion;
-  document["launches"] = nlohmann::ordered_json::parse(rows);
-  for (nlohmann::ordered_json& launch : document["launches"]) {
-    HEDDLE_ASSIGN_OR_RETURN(
-        sqlite::Statement stalls,
-        database->Prepare("SELECT stall, slots, percent FROM v_stall WHERE launch_id = ?"));
-    stalls.Bind(launch["launch_id"].get<int64_t>());
-    HEDDLE_ASSIGN_OR_RETURN(const std::string text, QueryJson(&stalls));
-    launch["stalls"] = nlohmann::ordered_json::parse(text);
+  HEDDLE_ASSIGN_OR_RETURN(StallPass stalls, StallPass::Open(database));
+  // Printed as it comes: a document of a hundred thousand launches is not built first.
+  fmt::memory_buffer out;
+  const auto print = [&out](size_t most) {
+    if (out.size() <= most) return;
+    std::fwrite(out.data(), 1, out.size(), stdout);
+    out.clear();
+  };
+  const auto append = std::back_inserter(out);
+  fmt::format_to(append, "{{\n  \"schema_version\": {},\n  \"launches\": [", results::kSchemaVersion);
+  bool first = true;
+  while (true) {
+    HEDDLE_ASSIGN_OR_RETURN(const bool row, launches.Step());
+    if (!row) break;
+    fmt::format_to(append, "{}\n    {{", first ? "" : ",");
+    first = false;
+    for (int i = 0; i < launches.columns(); ++i)
+      fmt::format_to(append, "\n      \"{}\": {},", launches.ColumnName(i), JsonValue(launches, i));
+    fmt::format_to(append, "\n      \"stalls\": [");
+    HEDDLE_ASSIGN_OR_RETURN(const std::span<const Cause> causes, stalls.Of(launches.Integer(0)));
+    for (size_t i = 0; i < causes.size(); ++i) {
+      fmt::format_to(append,
+                     "{}\n        {{\n          \"stall\": \"{}\",\n          \"slots\": {},\n"
+                     "          \"percent\": {}\n        }}",
+                     i == 0 ? "" : ",", causes[i].name, causes[i].slots, JsonNumber(causes[i].percent));
+    }
+    fmt::format_to(append, "{}]\n    }}", causes.empty() ? "" : "\n      ");
+    print(size_t{1} << 16);
   }
-  fmt::print("{}\n", document.dump(2));
+  fmt::format_to(append, "{}]\n}}\n", first ? "" : "\n  ");
+  print(0);
   return Ok();
 }
 

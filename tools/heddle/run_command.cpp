@@ -59,6 +59,7 @@ Status SimulateTrace(const RunSettings& settings, const MachineRecord& machine, 
   options.gpu.allow_foreign_cubins = settings.allow_foreign_cubins;
   options.gpu.max_cycles = settings.max_cycles;
   options.gpu.stop = &StopFlag();
+  options.gpu.timeline = settings.timeline;
   const std::string what =
       fmt::format("{} on {}", std::filesystem::path(trace.path).filename().string(), machine.record.name);
   options.gpu.progress = [&](const gpu::Progress& at) {
@@ -69,13 +70,23 @@ Status SimulateTrace(const RunSettings& settings, const MachineRecord& machine, 
   run->Select([&](uint32_t ordinal, const std::string& kernel, const std::string& name) {
     return setting.wanted(ordinal) && (!setting.kernel || setting.kernel(kernel) || setting.kernel(name));
   });
-  return run->Run(
-      [&](uint32_t ordinal) { return writer->HasLaunch(run->Key(ordinal)); },
-      [&](const replay::LaunchResult& result) -> Status {
-        HEDDLE_RETURN_IF_ERROR(writer->AddLaunch(result.record, machine.record, result.program->code(),
-                                                 result.program->shape(), *result.stats, result.issues));
-        return publisher->Committed(*writer);
-      });
+  // A launch that is there without the timeline that is wanted is run again.
+  const auto is_done = [&](uint32_t ordinal) {
+    const std::string key = run->Key(ordinal);
+    return settings.timeline ? writer->HasTimeline(key) : writer->HasLaunch(key);
+  };
+  const auto take = [&](const replay::LaunchResult& result) -> Status {
+    const std::string key = results::LaunchKey(result.record, machine.record.digest);
+    HEDDLE_ASSIGN_OR_RETURN(const bool there, writer->HasLaunch(key));
+    if (!there) {
+      HEDDLE_RETURN_IF_ERROR(writer->AddLaunch(result.record, machine.record, result.program->code(),
+                                               result.program->shape(), *result.stats, result.issues));
+    }
+    if (result.timeline != nullptr)
+      HEDDLE_RETURN_IF_ERROR(writer->AddTimeline(key, *result.timeline, result.stats->start_cycle));
+    return publisher->Committed(*writer);
+  };
+  return run->Run(is_done, take);
 }
 
 Status Simulate(const RunSettings& settings, const std::vector<MachineRecord>& machines,

@@ -113,6 +113,7 @@ po::options_description RunOptionsDescription() {
       "give up on a launch after this many cycles; 0: never")(
       "allow-foreign", "run cubins of another architecture than the machine's")(
       "lenient", "count oddities of a trace instead of stopping at them")(
+      "timeline", "also keep where CTAs ran and how counters grew, for `heddle timeline`")(
       "db", po::value<std::string>()->default_value("heddle.db"),
       "results database; what is in it is not run again")(
       "publish", po::value<std::string>()->default_value(""),
@@ -161,6 +162,7 @@ Result<RunSettings> ParseRunSettings(const po::variables_map& values, Arguments 
   settings.max_cycles = values["max-cycles"].as<uint64_t>();
   settings.allow_foreign_cubins = values.count("allow-foreign") != 0;
   settings.lenient = values.count("lenient") != 0;
+  settings.timeline = values.count("timeline") != 0;
   settings.database = values["db"].as<std::string>();
   if (values.count("publish") != 0) {
     settings.publish = values["publish"].as<std::string>();

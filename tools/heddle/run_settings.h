@@ -39,6 +39,7 @@ struct RunSettings {
   Cycle max_cycles = 0;
   bool allow_foreign_cubins = false;
   bool lenient = false;
+  bool timeline = false;
   std::string database;
   std::string publish;  // file that copies go to; empty: none
   uint32_t publish_every = 1;

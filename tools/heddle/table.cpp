@@ -58,27 +58,29 @@ Result<Table> QueryTable(sqlite::Statement* statement) {
   return table;
 }
 
+std::string JsonNumber(double value) { return nlohmann::json(value).dump(); }
+
+std::string JsonValue(const sqlite::Statement& statement, int column) {
+  if (statement.IsNull(column)) return "null";
+  if (statement.IsInteger(column)) return std::to_string(statement.Integer(column));
+  if (statement.IsNumber(column)) return JsonNumber(statement.Real(column));
+  return nlohmann::json(statement.Text(column))
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 Result<std::string> QueryJson(sqlite::Statement* statement) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  std::string rows;
   while (true) {
     HEDDLE_ASSIGN_OR_RETURN(const bool more, statement->Step());
     if (!more) break;
-    nlohmann::ordered_json row;
+    rows += rows.empty() ? "\n  {" : ",\n  {";
     for (int i = 0; i < statement->columns(); ++i) {
-      nlohmann::ordered_json& cell = row[statement->ColumnName(i)];
-      if (statement->IsNull(i)) {
-        cell = nullptr;
-      } else if (statement->IsInteger(i)) {
-        cell = statement->Integer(i);
-      } else if (statement->IsNumber(i)) {
-        cell = statement->Real(i);
-      } else {
-        cell = statement->Text(i);
-      }
+      rows += i == 0 ? "\n    " : ",\n    ";
+      rows += nlohmann::json(statement->ColumnName(i)).dump() + ": " + JsonValue(*statement, i);
     }
-    rows.push_back(std::move(row));
+    rows += "\n  }";
   }
-  return rows.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return rows.empty() ? "[]" : '[' + rows + "\n]";
 }
 
 std::string Grouped(int64_t value) {

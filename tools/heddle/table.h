@@ -22,6 +22,10 @@ Result<Table> QueryTable(sqlite::Statement* statement);
 // The rows of a query as a JSON array of objects, numbers as numbers.
 Result<std::string> QueryJson(sqlite::Statement* statement);
 
+// One value as JSON. Reals keep all their digits and stay reals ("25.0").
+std::string JsonValue(const sqlite::Statement& statement, int column);
+std::string JsonNumber(double value);
+
 // 1234567 -> "1,234,567".
 std::string Grouped(int64_t value);
 

@@ -111,7 +111,10 @@ Status TraceRun::RunOneByOne(const IsDone& is_done, const Take& take) {
     HEDDLE_ASSIGN_OR_RETURN(isa::LaunchProgram * program, replay_->Prepare(i));
     const gpu::LaunchRequest request{program, replay_->resolved().launches[i].name, 0, {}};
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<stats::LaunchStats> stats, gpu_->Run({&request, 1}));
-    if (gpu_->ended()[0] && !done) HEDDLE_RETURN_IF_ERROR(Hand(i, *program, stats[0], take));
+    const std::vector<stats::Timeline> timelines = gpu_->TakeTimelines();
+    if (gpu_->ended()[0] && !done) {
+      HEDDLE_RETURN_IF_ERROR(Hand(i, *program, stats[0], timelines.empty() ? nullptr : &timelines[0], take));
+    }
     replay_->Close(i);
     if (Stopped()) return Interrupted();
   }
@@ -130,8 +133,11 @@ Status TraceRun::RunTogether(const Take& take) {
       !std::all_of(gpu_->ended().begin(), gpu_->ended().end(), [](bool ended) { return ended; })) {
     return Interrupted();  // what overlapped an unfinished launch is not kept: it would be another result
   }
-  for (size_t k = 0; k < selected_.size(); ++k)
-    HEDDLE_RETURN_IF_ERROR(Hand(selected_[k], *requests[k].program, stats[k], take));
+  const std::vector<stats::Timeline> timelines = gpu_->TakeTimelines();
+  for (size_t k = 0; k < selected_.size(); ++k) {
+    const stats::Timeline* timeline = timelines.empty() ? nullptr : &timelines[k];
+    HEDDLE_RETURN_IF_ERROR(Hand(selected_[k], *requests[k].program, stats[k], timeline, take));
+  }
   return Stopped() ? Status(Interrupted()) : Ok();
 }
 
@@ -147,8 +153,8 @@ std::vector<uint32_t> TraceRun::DependencesOf(uint32_t launch) const {
 }
 
 Status TraceRun::Hand(uint32_t i, const isa::LaunchProgram& program, const stats::LaunchStats& stats,
-                      const Take& take) {
-  LaunchResult result{i, Record(i), &program, &stats, program.Issues()};
+                      const stats::Timeline* timeline, const Take& take) {
+  LaunchResult result{i, Record(i), &program, &stats, program.Issues(), timeline};
   if (!result.issues.empty() && !options_.lenient) {
     std::string text;
     for (const isa::StreamIssue& issue : result.issues)

@@ -43,6 +43,7 @@ struct LaunchResult {
   const isa::LaunchProgram* program = nullptr;
   const stats::LaunchStats* stats = nullptr;
   std::vector<isa::StreamIssue> issues;
+  const stats::Timeline* timeline = nullptr;  // where gpu.timeline asks for it
 };
 
 class TraceRun {
@@ -77,7 +78,7 @@ class TraceRun {
   Status RunOneByOne(const IsDone& is_done, const Take& take);
   Status RunTogether(const Take& take);
   Status Hand(uint32_t ordinal, const isa::LaunchProgram& program, const stats::LaunchStats& stats,
-              const Take& take);
+              const stats::Timeline* timeline, const Take& take);
   std::vector<uint32_t> DependencesOf(uint32_t launch) const;
   bool Stopped() const { return options_.gpu.stop != nullptr && *options_.gpu.stop; }
 

@@ -6,7 +6,7 @@ import sqlite3
 import pandas as pd
 
 APPLICATION_ID = 0x4845444C  # "HEDL"
-SCHEMA_VERSION = 3  # the newest that this package knows; a test holds it to the program's
+SCHEMA_VERSION = 4  # the newest that this package knows; a test holds it to the program's
 
 
 def open(path):
@@ -124,6 +124,17 @@ class Database:
         """Waits for mbarriers and cluster barriers: which instruction waited, and which one let it go on."""
         where, parameters = _of_launch(launch)
         return self.sql(f"SELECT * FROM barrier_wait {where} ORDER BY launch_id, cycles DESC", parameters)
+
+    def ctas(self, launch=None):
+        """Where CTAs ran, and when: of launches that were run with --timeline."""
+        where, parameters = _of_launch(launch)
+        return self.sql(f"SELECT * FROM cta {where} ORDER BY launch_id, start_cycle, sm, cta", parameters)
+
+    def samples(self, launch):
+        """How counters of a launch grew, a row a sample: what was counted until `cycle` since the one before. As ctas()."""
+        frame = self.sql("SELECT cycle, name, value FROM counter_sample JOIN stat_def USING (stat_id) WHERE launch_id = ?",
+                         (int(launch),))
+        return frame.pivot(index="cycle", columns="name", values="value").rename_axis(columns=None)
 
     def measurements(self):
         """What was measured on real GPUs: one row a metric."""
