@@ -68,6 +68,11 @@ std::vector<Golden> Goldens() {
                               "batch task",
                               "batch merge",
                               "batch show",
+                              "capture",
+                              "trace plan",
+                              "trace recover",
+                              "trace merge",
+                              "sensitivity",
                               "top",
                               "timeline"}) {
     std::string name = std::string("help_") + command;

@@ -180,7 +180,7 @@ Status Capture(const po::variables_map& values, Arguments command) {
 
 Command CaptureCommand() {
   return {"capture",
-          "run a command and record what it launches on its GPU",
+          "Run a command and record what it launches on its GPU",
           CaptureOptions,
           "-- COMMAND...",
           [](const po::variables_map& values, Arguments command) {

@@ -204,7 +204,7 @@ ExitCode RunSass(const po::variables_map& values, Arguments positional) {
 }  // namespace
 
 Command SassCommand() {
-  return {"sass", "list the instructions of a cubin: control bits, registers, pipe", Options, "FILE", RunSass,
+  return {"sass", "List the instructions of a cubin: control bits, registers, pipe", Options, "FILE", RunSass,
           {}};
 }
 

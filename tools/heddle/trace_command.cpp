@@ -240,7 +240,7 @@ Status Extract(const po::variables_map& values, Arguments positional) {
 
 Command TraceCommand() {
   return {"trace",
-          "build, inspect and verify traces (.htrace)",
+          "Build, inspect and verify traces (.htrace)",
           nullptr,
           "",
           nullptr,
