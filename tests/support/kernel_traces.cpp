@@ -40,23 +40,39 @@ std::string StatedTarget(const fs::path& description) {
   return "";
 }
 
-// Whether the kernel is compiled from what is here, rather than fetched.
-bool HasSource(const fs::path& description) {
+std::string TextOf(const fs::path& description) {
   std::ifstream file(description);
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  return text.find("build/cubins/") == std::string::npos;
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-bool CompileTriton(const std::string& description, const std::string& target) {
-  const fs::path out = fs::path(HEDDLE_SOURCE_DIR) / "build/triton" / target;
-  if (fs::exists(out / (fs::path(description).filename().string() + ".json"))) return true;
+// Whether the kernel is compiled from what is here, rather than fetched.
+bool HasSource(const fs::path& description) {
+  return TextOf(description).find("build/cubins/") == std::string::npos;
+}
+
+// The first Triton output that the description names, for `target`; empty where it names none.
+fs::path TritonOutput(const fs::path& description, const std::string& target) {
+  const std::string text = TextOf(description), root = "build/triton/", placeholder = "{target}";
+  const size_t begin = text.find(root);
+  if (begin == std::string::npos) return {};
+  std::string path = text.substr(begin, text.find('"', begin) - begin);
+  if (const size_t at = path.find(placeholder); at != std::string::npos)
+    path.replace(at, placeholder.size(), target);
+  return fs::path(HEDDLE_SOURCE_DIR) / path;
+}
+
+// Folders of kernels have a compile.py each, and a folder of their own below build/triton unless they are triton/.
+bool CompileTriton(const fs::path& output, const std::string& target) {
+  if (fs::exists(output)) return true;
+  const std::string owner = output.parent_path().parent_path().filename().string();
+  const std::string script = (KernelFolder() / owner / "compile.py").string();
   std::vector<std::string> pythons;
   if (const char* named = std::getenv("HEDDLE_PYTHON")) pythons.emplace_back(named);
   pythons.push_back(HEDDLE_SOURCE_DIR "/build/venv/bin/python");
   pythons.emplace_back("python3");
   return std::any_of(pythons.begin(), pythons.end(), [&](const std::string& python) {
-    return Succeeds("'" + python + "' '" + (KernelFolder() / "triton/compile.py").string() + "' --arch " +
-                    target.substr(3) + " --out '" + out.string() + "'");
+    return Succeeds("'" + python + "' '" + script + "' --arch " + target.substr(3) + " --out '" +
+                    output.parent_path().string() + "'");
   });
 }
 
@@ -100,8 +116,9 @@ std::vector<KernelCase> AllKernelCases() {
 
 std::optional<std::string> MissingTool(const KernelCase& kernel) {
   if (!sass::FindDisassembler().ok()) return "nvdisasm is not here";
-  if (kernel.description.starts_with("triton/")) {
-    if (!CompileTriton(kernel.description, kernel.target)) return "no Python with Triton is here";
+  const fs::path triton = TritonOutput(KernelFolder() / (kernel.description + kSuffix), kernel.target);
+  if (!triton.empty()) {
+    if (!CompileTriton(triton, kernel.target)) return "no Python with Triton is here";
   } else if (!HaveNvcc()) {
     return "nvcc is not here";
   }
