@@ -267,6 +267,17 @@ TEST_F(ReportForm, HarnessAddsItsTime) {
   EXPECT_DOUBLE_EQ(MakeReport(plan_, measured_, recipes_).rows[0].metrics[0].pair.simulated, 117);
 }
 
+// "a" has a simulated row and "b" none at all; of a machine whose rows were left out nothing new is known.
+TEST_F(ReportForm, HeadersAreWrittenOfWhatWasRun) {
+  const Report report = MakeReport(plan_, measured_, recipes_);
+  Row row;
+  row.gpu = "G9";
+  recipes_.machines["G9"] = "c";
+  EXPECT_TRUE(WritesHeader(report, recipes_, {row}, "a"));
+  EXPECT_TRUE(WritesHeader(report, recipes_, {row}, "b"));
+  EXPECT_FALSE(WritesHeader(report, recipes_, {row}, "c"));
+}
+
 TEST_F(ReportForm, TableStandsAtTheHeadOnce) {
   const Report report = MakeReport(plan_, measured_, recipes_);
   const std::string table = HeaderTable(report, recipes_, "a");

@@ -179,7 +179,7 @@ Status Validate(const Settings& settings) {
   }
   fmt::print("{}{}", settings.json ? ReportJson(report) : ReportText(report, settings.worst),
              settings.json ? "\n" : "");
-  if (settings.write_header) HEDDLE_RETURN_IF_ERROR(WriteHeaders(report, recipes));
+  if (settings.write_header) HEDDLE_RETURN_IF_ERROR(WriteHeaders(report, recipes, rows));
   if (settings.max_error < 0) return Ok();
   const std::string fault = GateFault(report, settings.max_error);
   return fault.empty() ? Ok() : Status(Error{ExitCode::kGateFailed, settings.suite, fault, ""});

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -26,6 +27,11 @@ std::string TableLine(const Group& group) {
                      summary.mape_percent);
 }
 
+bool IsOf(const Recipes& recipes, const std::string& gpu, const std::string& arch) {
+  const auto machine = recipes.machines.find(gpu);
+  return machine != recipes.machines.end() && machine->second == arch;
+}
+
 }  // namespace
 
 std::string WithTable(const std::string& text, const std::string& table) {
@@ -39,11 +45,8 @@ std::string WithTable(const std::string& text, const std::string& table) {
 
 std::string HeaderTable(const Report& report, const Recipes& recipes, const std::string& arch) {
   std::string lines;
-  for (const Group& group : report.categories) {
-    const auto machine = recipes.machines.find(group.gpu);
-    if (group.summary.count != 0 && machine != recipes.machines.end() && machine->second == arch)
-      lines += TableLine(group);
-  }
+  for (const Group& group : report.categories)
+    if (group.summary.count != 0 && IsOf(recipes, group.gpu, arch)) lines += TableLine(group);
   std::string table = fmt::format("{}\n", kBegin);
   table += lines.empty() ? "#   no rows here: held out\n"
                          : fmt::format("#   {:<20} {:<20} {:>5} {:>8} {:>8} {:>8}  |error| in percent\n{}",
@@ -51,11 +54,21 @@ std::string HeaderTable(const Report& report, const Recipes& recipes, const std:
   return table + fmt::format("{}\n", kEnd);
 }
 
-Status WriteHeaders(const Report& report, const Recipes& recipes) {
+bool WritesHeader(const Report& report, const Recipes& recipes, const std::vector<Row>& suite,
+                  const std::string& arch) {
+  return std::any_of(report.categories.begin(), report.categories.end(),
+                     [&](const Group& group) {
+                       return group.summary.count != 0 && IsOf(recipes, group.gpu, arch);
+                     }) ||
+         std::none_of(suite.begin(), suite.end(),
+                      [&](const Row& row) { return IsOf(recipes, row.gpu, arch); });
+}
+
+Status WriteHeaders(const Report& report, const Recipes& recipes, const std::vector<Row>& suite) {
   std::set<std::string> machines;
   for (const auto& [gpu, machine] : recipes.machines) machines.insert(machine);
   for (const config::ArchFile& arch : config::ListArchs()) {
-    if (!machines.contains(arch.name)) continue;
+    if (!machines.contains(arch.name) || !WritesHeader(report, recipes, suite, arch.name)) continue;
     std::ifstream file(arch.path);
     std::ostringstream text;
     text << file.rdbuf();
