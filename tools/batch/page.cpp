@@ -98,7 +98,10 @@ std::string DesignTable(const Plan& plan, const std::vector<DesignResult>& resul
       if (plan.traces.size() > 1) number(fmt::format("{:.2f}", static_cast<double>(ps) / 1e6));
     number(fmt::format("{:.0f}", design.area.total()));
     number(fmt::format("{:.0f}", design.power_w));
-    row.push_back({design.followed.empty() ? "" : batch::Label(design.followed), "muted", ""});
+    batch::Assignments told;  // "sms_per_gpc" follows every SM count
+    for (const auto& assignment : design.followed)
+      if (assignment.first != "sms_per_gpc") told.push_back(assignment);
+    row.push_back({told.empty() ? "" : batch::Label(told), "muted", ""});
     rows.push_back(std::move(row));
   }
   return "<div class=\"wide\">" + html::Table(columns, rows) + "</div>";

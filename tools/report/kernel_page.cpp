@@ -59,7 +59,7 @@ std::string SassLine(const KernelAnalysis& kernel, uint32_t index, const PcRow* 
 
 std::string BoundText(const KernelAnalysis& kernel) {
   if (kernel.bound.resources.empty()) return "";
-  return fmt::format("{:.0f} % of its lower bound, by {}", 100 * kernel.bound.reached,
+  return fmt::format("{:.0f} % of the speed that {} would allow", 100 * kernel.bound.reached,
                      analysis::Name(kernel.bound.resources[0].resource));
 }
 
@@ -71,7 +71,7 @@ std::string Facts(const KernelAnalysis& kernel, const KernelPageOptions& options
   if (options.workload_seconds > 0)
     text += html::Card(fmt::format("{:.1f} %", 100 * kernel.group.seconds / options.workload_seconds),
                        "of all time");
-  text += html::Card(fmt::format("{:.0f} %", 100 * kernel.bound.reached), "of the lower bound reached");
+  text += html::Card(fmt::format("{:.0f} %", 100 * kernel.bound.reached), "of the speed that its bound allows");
   if (kernel.roofline.ops > 0)
     text += html::Card(
         Human(kernel.roofline.ops_per_second, "op/s"),

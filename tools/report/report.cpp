@@ -82,7 +82,7 @@ class PartWriter {
     cards += html::Card(Human(static_cast<double>(machines.size()), ""),
                         machines.size() == 1 ? "machine" : "machines");
     if (told > 0)
-      cards += html::Card(fmt::format("{:.0f} %", 100 * bound / told), "of their lower bounds reached");
+      cards += html::Card(fmt::format("{:.0f} %", 100 * bound / told), "of the speed that their bounds allow");
     return cards + "</div>\n";
   }
 

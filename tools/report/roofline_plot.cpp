@@ -184,7 +184,7 @@ std::string RooflinePage(const std::vector<KernelAnalysis>& kernels) {
                             {"arithmetic"},
                             {"rate", true},
                             {"of its ceiling", true},
-                            {"of the lower bound", true}},
+                            {"of its bound's speed", true}},
                            rows);
     for (const size_t i : indices) {
       if (kernels.size() > 8) break;
