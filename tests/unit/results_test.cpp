@@ -158,7 +158,7 @@ TEST_F(Results, FilesOfTheFirstVersionAreRead) {
 
 // The launches of a profile stay together, in order; writing or merging the same source again changes nothing.
 TEST_F(Results, ProfilesAreKeptWhole) {
-  const auto write = [this](const std::string& path, size_t count) -> Status {
+  const auto write = [](const std::string& path, size_t count) -> Status {
     HEDDLE_ASSIGN_OR_RETURN(Writer writer, Writer::Open(path));
     HEDDLE_RETURN_IF_ERROR(writer.BeginRun({"heddle hw import", "0", "test"}));
     std::vector<HardwareRecord> records(count);
