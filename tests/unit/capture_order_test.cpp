@@ -61,7 +61,7 @@ TEST(Graphs, DependencesGoThroughNodesThatAreNoKernels) {
   graphs.Instantiated(100, 500);
   graphs.Instantiated(200, 501);
   uint32_t unknown = 0;
-  for (const uint64_t executable : {500, 501}) {
+  for (const uint64_t executable : {500u, 501u}) {
     const auto kernels = graphs.Kernels(executable, &unknown);
     ASSERT_EQ(kernels.size(), 2u);
     EXPECT_EQ(kernels[1].launch, 1u);
