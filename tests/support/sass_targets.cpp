@@ -69,7 +69,8 @@ bool TryCubin(std::span<const std::byte> bytes) {
     for (const auto& function : kernel.functions)
       Require(uint64_t{function.offset} + function.size_bytes <= kernel.code.size());
     const auto lines = sass::ReadLineTable(bytes, "fuzz", kernel.code_section);
-    Require(lines.ok() ? lines->size() <= kernel.code.size() / isa::kInstructionBytes
+    // Sections of a damaged file may share a name: the table is that of the first, the kernel's may be another.
+    Require(lines.ok() ? lines->size() <= bytes.size() / isa::kInstructionBytes
                        : !lines.error().message.empty());
   }
   for (const auto* bank : {&cubin->constant3, &cubin->constant4})
