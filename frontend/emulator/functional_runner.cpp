@@ -9,6 +9,7 @@
 #include "frontend/emulator/emulated_warps.h"
 #include "frontend/emulator/pending_effects.h"
 #include "frontend/emulator/stream_hash.h"
+#include "sim/isa/launch_limits.h"
 
 namespace heddle::emulator {
 namespace {
@@ -407,31 +408,16 @@ class Runner {
   RunSummary summary_;
 };
 
-// CUDA C++ Programming Guide, technical specifications by compute capability.
-struct SmLimits {
-  uint32_t warps, ctas, shared_bytes;
-};
-
-SmLimits LimitsOf(uint32_t sm_version) {
-  if (sm_version < 80) return {32, 16, 64u << 10};
-  if (sm_version == 86) return {48, 16, 100u << 10};
-  if (sm_version == 89) return {48, 24, 100u << 10};
-  if (sm_version < 90) return {64, 32, 164u << 10};
-  if (sm_version >= 120) return {48, 32, 100u << 10};
-  return {64, 32, 228u << 10};
-}
-
 }  // namespace
 
 uint32_t ResidentCtasPerSm(const isa::LaunchShape& shape, uint32_t sm_version) {
-  constexpr uint32_t kRegistersPerSm = 65536;
-  const SmLimits limits = LimitsOf(sm_version);
+  const isa::LaunchLimits& limits = isa::NearestLaunchLimits(sm_version);
   const uint32_t warps = shape.WarpsPerCta();
   const uint32_t registers_per_warp =
       CeilDiv(std::max(shape.registers_per_thread, 1u) * kWarpLanes, 256u) * 256;
-  uint32_t ctas = std::min(limits.ctas, limits.warps / warps);
-  ctas = std::min(ctas, kRegistersPerSm / (registers_per_warp * warps));
-  ctas = std::min(ctas, limits.shared_bytes / std::max(shape.shared_bytes_per_cta, 1u));
+  uint32_t ctas = std::min(limits.max_ctas_per_sm, limits.max_warps_per_sm / warps);
+  ctas = std::min(ctas, limits.max_registers_per_cta / (registers_per_warp * warps));
+  ctas = std::min(ctas, limits.shared_bytes_per_sm / std::max(shape.shared_bytes_per_cta, 1u));
   return std::max(ctas, 1u);
 }
 

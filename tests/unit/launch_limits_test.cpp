@@ -23,6 +23,11 @@ TEST(LaunchLimits, HoldWhatFits) {
   EXPECT_EQ(ExceededLimit(12345, Shape(4096, 255, 1 << 30)), "");  // not known
 }
 
+TEST(LaunchLimits, OfAnUnknownArchitectureAreThoseOfTheOneBefore) {
+  for (const auto& [asked, found] : {std::pair{70u, 75u}, {80u, 80u}, {88u, 87u}, {110u, 103u}, {121u, 120u}})
+    EXPECT_EQ(NearestLaunchLimits(asked).sm_version, found) << asked;
+}
+
 TEST(LaunchLimits, NameTheFirstThatIsExceeded) {
   EXPECT_EQ(ExceededLimit(80, Shape(1056, 32, 0)), "1056 threads a CTA, sm_80 allows 1024");
   // 65 registers are given as 72, to 32 warps of 32 lanes.
