@@ -1,7 +1,9 @@
 // Machine descriptions as lists of values, for people and for comparison, and the reference of all fields.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/config/gpu_description.h"
@@ -30,5 +32,8 @@ std::vector<Difference> Compare(const Gpu& left, const Gpu& right);
 
 // docs/params.md: every field with type, unit, range and meaning, from the rules in gpu.proto.
 std::string ParamsMarkdown();
+
+// A number as --set takes it, with its suffix: "1.5Ki" -> 1536. Nothing for anything else.
+std::optional<double> ParseNumber(std::string_view text);
 
 }  // namespace heddle::config

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "sim/base/suggest.h"
+#include "sim/config/describe.h"
 
 namespace heddle::config {
 namespace {
@@ -39,13 +40,17 @@ uint64_t TakeSuffix(std::string_view* text) {
   return 1;
 }
 
-std::optional<double> ToDouble(std::string_view text) {
+}  // namespace
+
+std::optional<double> ParseNumber(std::string_view text) {
   const uint64_t factor = TakeSuffix(&text);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
   return value * static_cast<double>(factor);
 }
+
+namespace {
 
 // 123, 0x7b, 1.5Ki: whole after the suffix is applied.
 std::optional<uint64_t> ToUnsigned(std::string_view text) {
@@ -60,7 +65,7 @@ std::optional<uint64_t> ToUnsigned(std::string_view text) {
     return value * factor;
   }
   constexpr double kExact = 9007199254740992.0;  // 2^53: every whole number up to here has its own double
-  const std::optional<double> real = hex ? std::nullopt : ToDouble(whole);
+  const std::optional<double> real = hex ? std::nullopt : ParseNumber(whole);
   if (!real || *real < 0 || *real > kExact || *real != std::floor(*real)) return std::nullopt;
   return static_cast<uint64_t>(*real);
 }
@@ -88,7 +93,7 @@ std::string SetUnsigned(const ScalarText& value, const FieldDescriptor& field, i
 
 std::string SetDouble(const ScalarText& value, const FieldDescriptor& field, int index, Message* message) {
   const std::optional<double> number =
-      value.kind == ScalarText::Kind::kNumber ? ToDouble(value.text) : std::nullopt;
+      value.kind == ScalarText::Kind::kNumber ? ParseNumber(value.text) : std::nullopt;
   if (!number) return "expects a number, not " + Quoted(value);
   const Reflection& reflection = *message->GetReflection();
   if (index == kSingular) reflection.SetDouble(message, &field, *number);

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <utility>
+#include <optional>
+
+#include "sim/config/describe.h"
 
 namespace heddle::batch {
 namespace {
@@ -67,7 +68,7 @@ Result<std::vector<std::string>> ParseRange(const std::string& path, std::string
       {&range.step, parts.size() == 3 ? std::string_view(parts[2]).substr(range.factor ? 1 : 0) : "1"},
   }};
   for (const auto& [number, word] : numbers) {
-    const std::optional<double> value = ParseNumber(word);
+    const std::optional<double> value = config::ParseNumber(word);
     if (!value) return Bad(path, text, fmt::format("'{}' is no number", word));
     *number = *value;
   }
@@ -75,26 +76,6 @@ Result<std::vector<std::string>> ParseRange(const std::string& path, std::string
 }
 
 }  // namespace
-
-std::optional<double> ParseNumber(std::string_view text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data(), end, value);
-  if (code != std::errc() || !std::isfinite(value)) return std::nullopt;
-  static constexpr std::array<std::pair<std::string_view, double>, 9> kSuffixes = {{{"", 1},
-                                                                                    {"k", 1e3},
-                                                                                    {"M", 1e6},
-                                                                                    {"G", 1e9},
-                                                                                    {"T", 1e12},
-                                                                                    {"Ki", 0x1p10},
-                                                                                    {"Mi", 0x1p20},
-                                                                                    {"Gi", 0x1p30},
-                                                                                    {"Ti", 0x1p40}}};
-  const std::string_view suffix(stop, static_cast<size_t>(end - stop));
-  for (const auto& [name, factor] : kSuffixes)
-    if (suffix == name) return value * factor;
-  return std::nullopt;
-}
 
 std::string NumberText(double value) {
   const double near = std::round(value);

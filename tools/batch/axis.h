@@ -28,8 +28,6 @@ inline constexpr size_t kMostValues = 100'000;
 Result<Axis> ParseAxis(std::string_view text);
 Result<std::vector<std::string>> ParseValues(const std::string& path, std::string_view text);
 
-// A number with its suffix: "1.5Ki" -> 1536. Nothing for anything else.
-std::optional<double> ParseNumber(std::string_view text);
 // The shortest text that --set reads as this number; whole numbers without a point.
 std::string NumberText(double value);
 

@@ -42,7 +42,8 @@ class Relations {
   // 0 for what is missing or no number: loading will say so.
   uint64_t Number(const std::string& path) const {
     const auto found = values_.find(path);
-    const std::optional<double> value = found == values_.end() ? std::nullopt : ParseNumber(found->second);
+    const std::optional<double> value =
+        found == values_.end() ? std::nullopt : config::ParseNumber(found->second);
     return value && *value >= 0 && *value < 0x1p62 ? static_cast<uint64_t>(*value) : 0;
   }
 
@@ -51,7 +52,7 @@ class Relations {
     std::istringstream in(list.size() > 2 ? list.substr(1, list.size() - 2) : "");
     for (std::string word; std::getline(in, word, ',');) {
       word.erase(0, word.find_first_not_of(' '));
-      const std::optional<double> value = ParseNumber(word);
+      const std::optional<double> value = config::ParseNumber(word);
       if (value && *value >= 0) numbers.push_back(static_cast<uint64_t>(*value));
     }
     return numbers;
@@ -129,7 +130,7 @@ class Relations {
     const std::vector<uint64_t> before = capacities;
     const uint64_t needed = (Number(most) + reserved + way - 1) / way * way;
     if (!Given(list) && Moved(most) && needed > capacities.back()) capacities.push_back(needed);
-    const std::optional<double> base_unified = ParseNumber(base_.at(unified));
+    const std::optional<double> base_unified = config::ParseNumber(base_.at(unified));
     if (!Given(unified) && base_unified && capacities.back() > old.back()) {
       Set(unified, static_cast<uint64_t>(*base_unified) + capacities.back() - old.back());
     }

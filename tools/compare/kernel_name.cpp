@@ -1,26 +1,13 @@
 #include "tools/compare/kernel_name.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
-#include <memory>
 #include <utility>
+
+#include "sim/base/demangle.h"
 
 namespace heddle::compare {
 namespace {
-
-constexpr size_t kMostMangledBytes = 8192;
-
-std::string Demangled(std::string_view name) {
-  if (!name.starts_with("_Z") || name.size() > kMostMangledBytes) return std::string(name);
-  const std::string mangled(name);
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), std::free);
-  return status == 0 && text != nullptr ? std::string(text.get()) : mangled;
-}
 
 void ReplaceAll(std::string* text, std::string_view from, std::string_view to) {
   for (size_t at = text->find(from); at != std::string::npos; at = text->find(from, at + to.size())) {
@@ -109,7 +96,7 @@ std::string PlainWords(std::string_view text) {
 }  // namespace
 
 std::string CanonicalKernelName(std::string_view name) {
-  std::string text = Demangled(name);
+  std::string text = Demangled(std::string(name));
   ReplaceAll(&text, "<unnamed>", "{anonymous}");
   ReplaceAll(&text, "(anonymous namespace)", "{anonymous}");
   NumberInstances(&text);
@@ -131,7 +118,7 @@ std::string FunctionName(std::string_view canonical) {
 }
 
 std::string DisplayName(std::string_view name) {
-  std::string text = Demangled(name);
+  std::string text = Demangled(std::string(name));
   ReplaceAll(&text, "(anonymous namespace)", "<unnamed>");
   // Parameters stand in the last parentheses that are in no brackets.
   int depth = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/demangle.h"
 #include "tools/explain/bottleneck_tree.h"
 #include "tools/report/text.h"
 
@@ -34,12 +35,11 @@ std::string GainText(const Gain& gain) {
 
 std::string Heading(const KernelAnalysis& kernel, double workload_seconds) {
   const double share = workload_seconds > 0 ? kernel.group.seconds / workload_seconds : 1;
-  std::string text =
-      fmt::format("{} on {}\n{:5.1f} % of the time: {} in {} launch{} of {} ({} cycles)\n",
-                  report::ShortName(report::Demangled(kernel.kernel->name), 100), kernel.machine->name,
-                  100 * share, report::HumanSeconds(kernel.group.seconds), kernel.group.launches.size(),
-                  kernel.group.launches.size() == 1 ? "" : "es",
-                  report::HumanSeconds(kernel.launch.Seconds()), kernel.launch.Cycles());
+  std::string text = fmt::format("{} on {}\n{:5.1f} % of the time: {} in {} launch{} of {} ({} cycles)\n",
+                                 report::ShortName(Demangled(kernel.kernel->name), 100), kernel.machine->name,
+                                 100 * share, report::HumanSeconds(kernel.group.seconds),
+                                 kernel.group.launches.size(), kernel.group.launches.size() == 1 ? "" : "es",
+                                 report::HumanSeconds(kernel.launch.Seconds()), kernel.launch.Cycles());
   if (!kernel.bound.resources.empty())
     text += fmt::format(
         "        lower bound {:.0f} cycles ({:.0f} of launch overhead, then {}): {:.0f} % reached\n",

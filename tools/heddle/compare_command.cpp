@@ -6,6 +6,7 @@
 
 #include "tools/compare/comparison.h"
 #include "tools/heddle/commands.h"
+#include "tools/heddle/output_file.h"
 
 namespace heddle::tools {
 namespace {
@@ -51,14 +52,6 @@ Result<compare::SimulatedSet> LoadBaseline(const std::string& baseline, const st
   of_baseline.machine.clear();
   if (!selection->run) selection->not_run = of_baseline.run;
   return compare::LoadSimulated(database, of_baseline);
-}
-
-Status WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) return Error{ExitCode::kUsage, path, "cannot be written", "choose another --html"};
-  return Ok();
 }
 
 Status Gate(const compare::Comparison& comparison, double most, const std::string& database) {

@@ -25,15 +25,19 @@ Result<analysis::Selection> ParseSelection(const po::variables_map& values) {
   analysis::Selection selection;
   selection.run_id = values["run"].as<int64_t>();
   selection.machine = values["arch"].as<std::string>();
-  if (values.count("kernel") == 0) return selection;
+  HEDDLE_ASSIGN_OR_RETURN(selection.kernel, ParseKernelPattern(values));
+  return selection;
+}
+
+Result<std::optional<std::regex>> ParseKernelPattern(const po::variables_map& values) {
+  if (values.count("kernel") == 0) return std::optional<std::regex>();
   const std::string pattern = values["kernel"].as<std::string>();
   try {
-    selection.kernel.emplace(pattern);
+    return std::optional<std::regex>(pattern);
   } catch (const std::regex_error& error) {
     return Error{ExitCode::kUsage, "--kernel",
                  fmt::format("'{}' is no regular expression: {}", pattern, error.what()), ""};
   }
-  return selection;
 }
 
 Result<std::vector<analysis::LaunchGroup>> TopGroups(const analysis::ResultsReader& reader,
@@ -67,19 +71,6 @@ Result<explain::Resimulator::Options> ParseResimulation(const po::variables_map&
   if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
   options.stop = &StopFlag();
   return options;
-}
-
-Status WriteFile(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".partial";
-  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-  out.write(text.data(), static_cast<std::streamsize>(text.size()));
-  out.close();
-  std::error_code error;
-  if (out) std::filesystem::rename(temporary, path, error);
-  if (out && !error) return Ok();
-  std::filesystem::remove(temporary, error);
-  return Error{ExitCode::kUsage, path, "cannot be written",
-               "name a file in a folder that exists and is yours"};
 }
 
 }  // namespace heddle::tools

@@ -1,6 +1,8 @@
 // What roofline, explain and report have in common on the command line: which launches of a database they speak of.
 #pragma once
 
+#include <optional>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,8 @@ namespace heddle::tools {
 // --run, --arch, --kernel, --top
 void AddSelectionOptions(po::options_description* options, uint32_t default_top);
 Result<analysis::Selection> ParseSelection(const po::variables_map& values);
+// The regular expression of --kernel, where it is given.
+Result<std::optional<std::regex>> ParseKernelPattern(const po::variables_map& values);
 
 // The --top groups of launches that take the longest, analysed. An error where the selection takes none.
 Result<std::vector<analysis::LaunchGroup>> TopGroups(const analysis::ResultsReader& reader,
@@ -21,8 +25,5 @@ Result<std::vector<analysis::LaunchGroup>> TopGroups(const analysis::ResultsRead
 // --trace, --define, --threads, --reliefs, --no-gains
 void AddResimulationOptions(po::options_description* options);
 Result<explain::Resimulator::Options> ParseResimulation(const po::variables_map& values);
-
-// Written to a temporary name beside `path` and renamed into place.
-Status WriteFile(const std::string& path, const std::string& text);
 
 }  // namespace heddle::tools

@@ -5,6 +5,7 @@
 
 #include "tools/analysis/results_reader.h"
 #include "tools/heddle/commands.h"
+#include "tools/heddle/desk_options.h"
 #include "tools/heddle/top.h"
 #include "tools/timeline/perfetto_file.h"
 #include "tools/timeline/tracks.h"
@@ -28,15 +29,7 @@ Result<analysis::ResultsReader> OpenSelected(std::string_view command, const po:
   analysis::Selection selection;
   if (values.count("run-id") != 0) selection.run_id = values["run-id"].as<int64_t>();
   if (values.count("machine") != 0) selection.machine = values["machine"].as<std::string>();
-  if (values.count("kernel") != 0) {
-    const std::string pattern = values["kernel"].as<std::string>();
-    try {
-      selection.kernel.emplace(pattern);
-    } catch (const std::regex_error& error) {
-      return Error{ExitCode::kUsage, "--kernel",
-                   fmt::format("'{}' is no regular expression: {}", pattern, error.what()), ""};
-    }
-  }
+  HEDDLE_ASSIGN_OR_RETURN(selection.kernel, ParseKernelPattern(values));
   HEDDLE_ASSIGN_OR_RETURN(analysis::ResultsReader reader, analysis::ResultsReader::Open(files[0], selection));
   if (reader.launches().empty()) {
     return Error{ExitCode::kUsage, files[0], "no launch is selected",
@@ -78,7 +71,8 @@ po::options_description TimelineOptions() {
 Status Timeline(const po::variables_map& values, Arguments files) {
   HEDDLE_ASSIGN_OR_RETURN(analysis::ResultsReader reader, OpenSelected("timeline", values, files));
   const double most = std::max(values["max-mb"].as<double>(), 0.0) * kMegabyte;
-  HEDDLE_ASSIGN_OR_RETURN(const timeline::Tracks tracks, timeline::BuildTracks(&reader, static_cast<uint64_t>(most)));
+  HEDDLE_ASSIGN_OR_RETURN(const timeline::Tracks tracks,
+                          timeline::BuildTracks(&reader, static_cast<uint64_t>(most)));
   const std::string output = values["output"].as<std::string>();
   HEDDLE_ASSIGN_OR_RETURN(const uint64_t bytes, timeline::WritePerfetto(tracks, output));
   fmt::print(stderr, "{}: {:.1f} MB, {} launches, {} of their {} CTAs; ui.perfetto.dev opens it\n", output,

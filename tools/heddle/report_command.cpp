@@ -7,6 +7,7 @@
 #include "tools/explain/bottleneck_tree.h"
 #include "tools/heddle/desk_commands.h"
 #include "tools/heddle/desk_options.h"
+#include "tools/heddle/output_file.h"
 #include "tools/heddle/progress.h"
 #include "tools/heddle/stop.h"
 #include "tools/report/report.h"

@@ -3,6 +3,7 @@
 
 #include "tools/heddle/desk_commands.h"
 #include "tools/heddle/desk_options.h"
+#include "tools/heddle/output_file.h"
 #include "tools/heddle/table.h"
 #include "tools/report/analysis_json.h"
 #include "tools/report/roofline_plot.h"

@@ -9,6 +9,7 @@
 #include "tools/batch/local.h"
 #include "tools/batch/spec.h"
 #include "tools/heddle/commands.h"
+#include "tools/heddle/output_file.h"
 #include "tools/heddle/progress.h"
 #include "tools/heddle/run_settings.h"
 #include "tools/heddle/stop.h"
@@ -180,14 +181,6 @@ void PrintCsv(const Table& table) {
   };
   line(table.header);
   for (const std::vector<std::string>& row : table.rows) line(row);
-}
-
-Status WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) return Error{ExitCode::kUsage, path, "cannot be written", "choose another --html"};
-  return Ok();
 }
 
 std::string ProgressWords(const batch::Progress& progress) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "sim/base/demangle.h"
 #include "tools/html/html.h"
 #include "tools/report/roofline_plot.h"
 #include "tools/report/stall_stack.h"
@@ -71,7 +72,8 @@ std::string Facts(const KernelAnalysis& kernel, const KernelPageOptions& options
   if (options.workload_seconds > 0)
     text += html::Card(fmt::format("{:.1f} %", 100 * kernel.group.seconds / options.workload_seconds),
                        "of all time");
-  text += html::Card(fmt::format("{:.0f} %", 100 * kernel.bound.reached), "of the speed that its bound allows");
+  text +=
+      html::Card(fmt::format("{:.0f} %", 100 * kernel.bound.reached), "of the speed that its bound allows");
   if (kernel.roofline.ops > 0)
     text += html::Card(
         Human(kernel.roofline.ops_per_second, "op/s"),

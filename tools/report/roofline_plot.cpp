@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/base/demangle.h"
 #include "tools/html/html.h"
 #include "tools/html/plot.h"
 #include "tools/report/text.h"

@@ -1,11 +1,8 @@
 #include "tools/report/text.h"
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <memory>
 
 namespace heddle::report {
 namespace {
@@ -35,14 +32,6 @@ std::string ShortName(const std::string& name, size_t most) {
   constexpr size_t kEnd = 6;
   if (name.size() <= most || most < 2 * kEnd) return name;
   return name.substr(0, most - kEnd - 3) + "..." + name.substr(name.size() - kEnd);
-}
-
-std::string Demangled(const std::string& name) {
-  if (!name.starts_with("_Z")) return name;
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
-  return status == 0 && text != nullptr ? std::string(text.get()) : name;
 }
 
 std::string HumanSeconds(double seconds) {

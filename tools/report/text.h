@@ -7,8 +7,6 @@ namespace heddle::report {
 
 // "_Z7softmaxPf" as it is; long mangled names keep their start and their end.
 std::string ShortName(const std::string& name, size_t most = 36);
-// "int softmax<4>(float*)" -> what the C++ ABI demangles, template arguments and parameters kept; others as they are.
-std::string Demangled(const std::string& name);
 
 // A value with its unit for reading: 1.23 ms, 45.6 %, 1.94 TB/s, 12,345 cycles.
 std::string Human(double value, const std::string& unit);

@@ -10,6 +10,7 @@
 
 #include "frontend/capture/frame.h"
 #include "frontend/capture/inject/sink.h"
+#include "frontend/capture/inject/word_hash.h"
 
 namespace heddle::capture {
 
@@ -51,19 +52,6 @@ pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
 Array<Image> g_images;
 Array<ModuleBinding> g_modules;
 
-// Only leads to a comparison of the bytes themselves.
-uint64_t Hash(const uint8_t* bytes, size_t size) {
-  uint64_t hash = 0x9e3779b97f4a7c15u ^ size;
-  for (; size >= 8; bytes += 8, size -= 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes, 8);
-    hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-    hash ^= hash >> 29;
-  }
-  for (size_t i = 0; i < size; ++i) hash = (hash ^ bytes[i]) * 0x100000001b3u;
-  return hash;
-}
-
 // Written to its file and mapped from there, so that it takes no memory that the process would miss.
 const uint8_t* Keep(const void* bytes, size_t size, uint32_t id) {
   char path[4200];
@@ -85,7 +73,7 @@ const uint8_t* Keep(const void* bytes, size_t size, uint32_t id) {
 
 uint32_t AddImage(const void* bytes, size_t size) {
   if (bytes == nullptr || size == 0 || !SinkIsOpen()) return kNoImage;
-  const uint64_t hash = Hash(static_cast<const uint8_t*>(bytes), size);
+  const uint64_t hash = WordHash(bytes, size);  // only leads to a comparison of the bytes themselves
   pthread_mutex_lock(&g_lock);
   uint32_t id = kNoImage;
   for (uint32_t i = 0; i < g_images.count && id == kNoImage; ++i) {

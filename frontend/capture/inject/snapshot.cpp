@@ -11,6 +11,7 @@
 #include "frontend/capture/inject/pointer_map.h"
 #include "frontend/capture/inject/settings.h"
 #include "frontend/capture/inject/sink.h"
+#include "frontend/capture/inject/word_hash.h"
 
 namespace heddle::capture {
 namespace {
@@ -32,19 +33,6 @@ PointerMap g_last_hash;  // address -> hash of what was written of it last
 PointerMap g_whole;      // base of an allocation -> 1: kept as a whole, 0: new
 PointerMap g_in_graphs;  // addresses that nodes of graphs were given
 
-uint64_t Hash(const void* bytes, size_t size) {
-  const auto* data = static_cast<const uint8_t*>(bytes);
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (; size >= 8; data += 8, size -= 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, data, 8);
-    hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-    hash ^= hash >> 32;
-  }
-  for (size_t i = 0; i < size; ++i) hash = (hash ^ data[i]) * 0x100000001b3u;
-  return hash;
-}
-
 // With g_lock held. Lines of `heddle trace plan`: offset, a space, the kernel's name; '#' begins a comment.
 void ReadPlan() {
   if (g_plan_is_read) return;
@@ -64,7 +52,7 @@ void ReadPlan() {
       if (grown == nullptr) break;
       g_plan = grown;
     }
-    g_plan[g_plan_lines++] = {Hash(name + 1, std::strlen(name + 1)), static_cast<uint32_t>(offset)};
+    g_plan[g_plan_lines++] = {WordHash(name + 1, std::strlen(name + 1)), static_cast<uint32_t>(offset)};
   }
   std::fclose(file);
 }
@@ -87,7 +75,7 @@ void ForEachWanted(const FunctionInfo& function, const uint8_t* parameters, size
   const PlanLine* plan = g_plan;
   const size_t lines = g_plan_lines;
   pthread_mutex_unlock(&g_lock);
-  const uint64_t name = Hash(function.name, std::strlen(function.name));
+  const uint64_t name = WordHash(function.name, std::strlen(function.name));
   for (size_t i = 0; i < lines; ++i) {
     if (plan[i].name_hash != name || plan[i].offset + 8 > bytes) continue;
     std::memcpy(&word, parameters + plan[i].offset, 8);
@@ -110,7 +98,7 @@ bool Copy(const SnapshotDriver& driver, uint64_t address, size_t bytes, bool onl
     }
     bool write = true;
     if (only_if_new) {
-      const uint64_t hash = Hash(data, piece);
+      const uint64_t hash = WordHash(data, piece);
       pthread_mutex_lock(&g_lock);
       const uint64_t* last = g_last_hash.Find(address + done);
       write = last == nullptr || *last != hash;
