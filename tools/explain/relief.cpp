@@ -196,15 +196,15 @@ Result<Resimulator::Outcome> Resimulator::Simulate(const analysis::LaunchInfo& l
   const std::vector<uint32_t> beside = OrdinalsBeside(launch);
   const bool cold = launch.cache_policy == replay::Name(gpu::CachePolicy::kCold);
   const auto select = [&](uint32_t last) {
-    run->Select([&](uint32_t ordinal, const std::string&, const std::string&) {
+    run->Select({.wanted = [&](uint32_t ordinal) {
       return ordinal <= last && std::binary_search(beside.begin(), beside.end(), ordinal);
-    });
+    }});
   };
   select(~0u);
   Outcome outcome;
   if (launch.ordinal < run->launch_count())
     outcome.same_key = results::LaunchKey(run->Record(launch.ordinal), base->digest) == launch.key;
-  if (cold && run->Sequential()) select(launch.ordinal);  // what comes later is not needed
+  if (cold && run->sequential()) select(launch.ordinal);  // what comes later is not needed
   bool taken = false;
   HEDDLE_RETURN_IF_ERROR(run->Run([&](uint32_t ordinal) { return Result<bool>(ordinal != launch.ordinal); },
                                   [&](const replay::LaunchResult& result) {
@@ -226,8 +226,7 @@ Result<isa::KernelCode> Resimulator::CodeOf(const analysis::LaunchInfo& launch) 
   HEDDLE_ASSIGN_OR_RETURN(replay::TraceRunOptions options, OptionsOf(launch));
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<replay::TraceRun> run,
                           replay::TraceRun::Open(*trace, machine, std::move(options)));
-  run->Select([](uint32_t, const std::string&, const std::string&) { return true; });
-  if (launch.ordinal < run->selected().size()) return run->code(launch.ordinal);
+  if (launch.ordinal < run->launch_count()) return run->code(launch.ordinal);
   return Error{ExitCode::kTrace, trace->path, fmt::format("has no launch {}", launch.ordinal), ""};
 }
 

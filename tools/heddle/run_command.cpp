@@ -66,10 +66,7 @@ Status SimulateTrace(const RunSettings& settings, const MachineRecord& machine, 
     progress->Update(what, at.ctas_done, at.ctas_total, at.cycle);
   };
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<TraceRun> run, TraceRun::Open(trace, machine, options));
-  const replay::LaunchSetting& setting = settings.launch_setting;
-  run->Select([&](uint32_t ordinal, const std::string& kernel, const std::string& name) {
-    return setting.wanted(ordinal) && (!setting.kernel || setting.kernel(kernel) || setting.kernel(name));
-  });
+  run->Select(settings.launch_setting);
   // A launch that is there without the timeline that is wanted is run again.
   const auto is_done = [&](uint32_t ordinal) {
     const std::string key = run->Key(ordinal);

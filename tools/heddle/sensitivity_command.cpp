@@ -5,16 +5,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "frontend/trace/htrace.h"
 #include "sim/config/describe.h"
 #include "sim/config/load.h"
-#include "sim/gpu/gpu.h"
 #include "tools/heddle/commands.h"
 #include "tools/heddle/run_settings.h"
 #include "tools/heddle/stop.h"
 #include "tools/heddle/table.h"
-#include "tools/replay/replay.h"
-#include "tools/replay/sustained_clock.h"
+#include "tools/replay/trace_run.h"
 
 namespace heddle::tools {
 namespace {
@@ -48,16 +45,18 @@ class Study {
  public:
   static Result<Study> Open(const std::string& path, const po::variables_map& values) {
     Study study;
-    HEDDLE_ASSIGN_OR_RETURN(study.trace_, trace::ReadTrace(path));
+    HEDDLE_ASSIGN_OR_RETURN(study.trace_, replay::ReadNamedTrace(path));
     study.arch_ = values["arch"].as<std::string>();
     if (values.count("set") != 0) study.overrides_ = values["set"].as<std::vector<std::string>>();
     if (values.count("define") != 0) {
-      HEDDLE_ASSIGN_OR_RETURN(study.defines_, ParseDefines(values["define"].as<std::vector<std::string>>()));
+      HEDDLE_ASSIGN_OR_RETURN(study.options_.defines,
+                              ParseDefines(values["define"].as<std::vector<std::string>>()));
     }
     if (values.count("launch") != 0) study.launch_ = values["launch"].as<uint32_t>();
-    study.options_.threads = values["threads"].as<uint32_t>();
-    study.options_.per_pc = true;  // the sustained clock follows from what was issued
-    study.options_.stop = &StopFlag();
+    study.options_.gpu.threads = values["threads"].as<uint32_t>();
+    study.options_.gpu.per_pc = true;  // the sustained clock follows from what was issued
+    study.options_.gpu.stop = &StopFlag();
+    study.options_.lenient = true;
     return study;
   }
 
@@ -82,23 +81,21 @@ class Study {
   Result<double> Microseconds(const std::string& change) const {
     std::vector<std::string> overrides = overrides_;
     if (!change.empty()) overrides.push_back(change);
-    HEDDLE_ASSIGN_OR_RETURN(const config::Gpu machine, config::LoadGpu(arch_, overrides));
-    HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<replay::Replay> replay,
-                            replay::Replay::Open(trace_, machine, {replay::Mode::kSkeleton, defines_}));
-    if (launch_ && *launch_ >= replay->launch_count())
+    HEDDLE_ASSIGN_OR_RETURN(config::Gpu gpu, config::LoadGpu(arch_, overrides));
+    const replay::MachineRecord machine = replay::RecordMachine(std::move(gpu));
+    HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<replay::TraceRun> run,
+                            replay::TraceRun::Open(trace_, machine, options_));
+    if (launch_ && *launch_ >= run->launch_count())
       return Error{ExitCode::kUsage, "--launch",
-                   fmt::format("the trace has {} launches, not {}", replay->launch_count(), *launch_ + 1),
-                   ""};
-    gpu::Gpu gpu(machine, options_);
+                   fmt::format("the trace has {} launches, not {}", run->launch_count(), *launch_ + 1), ""};
     double microseconds = 0;
-    for (uint32_t i = launch_.value_or(0); i < (launch_ ? *launch_ + 1 : replay->launch_count()); ++i) {
-      if (StopFlag()) return Error{ExitCode::kInterrupted, "", "stopped by a signal", ""};
-      HEDDLE_ASSIGN_OR_RETURN(isa::LaunchProgram * program, replay->Prepare(i));
-      const gpu::LaunchRequest request{program, replay->resolved().launches[i].name, 0, {}};
-      HEDDLE_ASSIGN_OR_RETURN(const std::vector<stats::LaunchStats> stats, gpu.Run({&request, 1}));
-      microseconds +=
-          static_cast<double>(replay::SustainedPicoseconds(machine, program->code(), stats[0])) / 1e6;
-      replay->Close(i);
+    for (uint32_t i = launch_.value_or(0); i < (launch_ ? *launch_ + 1 : run->launch_count()); ++i) {
+      run->Select({.wanted = [i](uint32_t ordinal) { return ordinal == i; }});
+      HEDDLE_RETURN_IF_ERROR(run->Run([](uint32_t) { return Result<bool>(false); },
+                                      [&](const replay::LaunchResult& result) {
+                                        microseconds += static_cast<double>(result.record.duration_ps) / 1e6;
+                                        return Ok();
+                                      }));
     }
     return microseconds;
   }
@@ -120,12 +117,11 @@ class Study {
   }
 
  private:
-  trace::Trace trace_;
+  replay::NamedTrace trace_;
   std::string arch_;
   std::vector<std::string> overrides_;
-  trace::Symbols defines_;
   std::optional<uint32_t> launch_;
-  gpu::RunOptions options_;
+  replay::TraceRunOptions options_;
 };
 
 // Percent of time for each percent of the number, from the ends that the machine took.

@@ -49,42 +49,19 @@ Result<std::unique_ptr<TraceRun>> TraceRun::Open(const NamedTrace& trace, const 
   std::unique_ptr<TraceRun> run(new TraceRun(trace, machine, std::move(options)));
   HEDDLE_ASSIGN_OR_RETURN(
       run->replay_, Replay::Open(trace.trace, machine.gpu, {run->options_.mode, run->options_.defines}));
+  run->Select({.wanted = [](uint32_t) { return false; }});
   return run;
 }
 
-void TraceRun::Select(const Wanted& wanted) {
-  selected_.clear();
-  for (uint32_t i = 0; i < replay_->launch_count(); ++i)
-    if (wanted(i, replay_->code(i).name, replay_->resolved().launches[i].name)) selected_.push_back(i);
+void TraceRun::Select(LaunchSetting setting) {
+  setting.mode = Name(options_.mode);
+  setting.cache = Name(options_.gpu.cache_policy);
+  launches_.emplace(trace_.trace, replay_->resolved(), setting);
 }
 
-// Launches of one stream do not overlap.
-bool TraceRun::Sequential() const {
-  for (const uint32_t i : selected_) {
-    const trace::ResolvedLaunch& launch = replay_->resolved().launches[i];
-    if (launch.programmatic || launch.stream != replay_->resolved().launches[selected_.front()].stream)
-      return false;
-  }
-  return true;
-}
-
-results::LaunchRecord TraceRun::Record(uint32_t i) const {
-  const trace::ResolvedLaunch& launch = replay_->resolved().launches[i];
-  results::LaunchRecord record;
-  record.trace_digest = trace_.digest;
-  record.trace_name = std::filesystem::path(trace_.path).filename().string();
-  record.ordinal = i;
-  record.stream = launch.stream;
-  record.grid_frozen = launch.frozen_grid;
-  record.mode = Name(options_.mode);
-  record.cache_policy = Name(options_.gpu.cache_policy);
-  record.dependence = replay_->recorded(i) ? "scoreboard" : machine_.dependence;
-  for (const auto& [name, value] : replay_->resolved().defines)
-    record.options += fmt::format("{}={};", name, value);
-  // Where launches share caches or SMs, the others are part of what made the result.
-  if (options_.gpu.cache_policy != gpu::CachePolicy::kCold || !Sequential())
-    record.options += fmt::format("with {}", fmt::join(selected_, ","));
-  return record;
+results::LaunchRecord TraceRun::Record(uint32_t ordinal) const {
+  return launches_->Record(ordinal, trace_.digest, std::filesystem::path(trace_.path).filename().string(),
+                           machine_);
 }
 
 std::string TraceRun::Key(uint32_t ordinal) const {
@@ -93,16 +70,16 @@ std::string TraceRun::Key(uint32_t ordinal) const {
 
 Status TraceRun::Run(const IsDone& is_done, const Take& take) {
   bool all_done = true;
-  for (size_t k = 0; all_done && k < selected_.size(); ++k) {
-    HEDDLE_ASSIGN_OR_RETURN(all_done, is_done(selected_[k]));
+  for (size_t k = 0; all_done && k < selected().size(); ++k) {
+    HEDDLE_ASSIGN_OR_RETURN(all_done, is_done(selected()[k]));
   }
   if (all_done) return Ok();
-  gpu_.emplace(machine_.gpu, options_.gpu);
-  return Sequential() ? RunOneByOne(is_done, take) : RunTogether(take);
+  if (!gpu_) gpu_.emplace(machine_.gpu, options_.gpu);
+  return sequential() ? RunOneByOne(is_done, take) : RunTogether(take);
 }
 
 Status TraceRun::RunOneByOne(const IsDone& is_done, const Take& take) {
-  for (const uint32_t i : selected_) {
+  for (const uint32_t i : selected()) {
     HEDDLE_ASSIGN_OR_RETURN(const bool done, is_done(i));
     if (done && options_.gpu.cache_policy == gpu::CachePolicy::kCold) {
       HEDDLE_RETURN_IF_ERROR(replay_->ExecuteFunctionally(i));  // later launches may read what it wrote
@@ -123,7 +100,7 @@ Status TraceRun::RunOneByOne(const IsDone& is_done, const Take& take) {
 
 Status TraceRun::RunTogether(const Take& take) {
   std::vector<gpu::LaunchRequest> requests;
-  for (const uint32_t i : selected_) {
+  for (const uint32_t i : selected()) {
     HEDDLE_ASSIGN_OR_RETURN(isa::LaunchProgram * program, replay_->Prepare(i));
     const trace::ResolvedLaunch& launch = replay_->resolved().launches[i];
     requests.push_back({program, launch.name, launch.stream, DependencesOf(i)});
@@ -134,20 +111,20 @@ Status TraceRun::RunTogether(const Take& take) {
     return Interrupted();  // what overlapped an unfinished launch is not kept: it would be another result
   }
   const std::vector<stats::Timeline> timelines = gpu_->TakeTimelines();
-  for (size_t k = 0; k < selected_.size(); ++k) {
+  for (size_t k = 0; k < selected().size(); ++k) {
     const stats::Timeline* timeline = timelines.empty() ? nullptr : &timelines[k];
-    HEDDLE_RETURN_IF_ERROR(Hand(selected_[k], *requests[k].program, stats[k], timeline, take));
+    HEDDLE_RETURN_IF_ERROR(Hand(selected()[k], *requests[k].program, stats[k], timeline, take));
   }
   return Stopped() ? Status(Interrupted()) : Ok();
 }
 
-// Edges of the trace between selected launches, as positions in selected_.
+// Edges of the trace between selected launches, as positions among them.
 std::vector<uint32_t> TraceRun::DependencesOf(uint32_t launch) const {
   std::vector<uint32_t> dependences;
   for (const trace::Edge& edge : trace_.trace.edges) {
-    const auto from = std::find(selected_.begin(), selected_.end(), edge.from);
-    if (edge.to == launch && from != selected_.end())
-      dependences.push_back(static_cast<uint32_t>(from - selected_.begin()));
+    const auto from = std::find(selected().begin(), selected().end(), edge.from);
+    if (edge.to == launch && from != selected().end())
+      dependences.push_back(static_cast<uint32_t>(from - selected().begin()));
   }
   return dependences;
 }

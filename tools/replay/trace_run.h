@@ -13,6 +13,7 @@
 #include "sim/base/result.h"
 #include "sim/gpu/gpu.h"
 #include "sim/results/results.h"
+#include "tools/replay/launch_set.h"
 #include "tools/replay/machine_record.h"
 #include "tools/replay/replay.h"
 
@@ -52,12 +53,12 @@ class TraceRun {
   static Result<std::unique_ptr<TraceRun>> Open(const NamedTrace& trace, const MachineRecord& machine,
                                                 TraceRunOptions options);
 
-  // Launches that are simulated: of all, those for which `wanted` says so. None before the first call.
-  using Wanted = std::function<bool(uint32_t ordinal, const std::string& kernel, const std::string& name)>;
-  void Select(const Wanted& wanted);
-  const std::vector<uint32_t>& selected() const { return selected_; }
-  bool Sequential()
-      const;  // the selected launches follow one another: each is handed on before the next one starts
+  // Launches that are simulated; none before the first call. Mode and cache policy are those of the options, whatever
+  // `setting` says.
+  void Select(LaunchSetting setting);
+  const std::vector<uint32_t>& selected() const { return launches_->selected(); }
+  // The selected launches follow one another: each is handed on before the next one starts.
+  bool sequential() const { return launches_->sequential(); }
   uint32_t launch_count() const { return replay_->launch_count(); }
   const isa::KernelCode& code(uint32_t ordinal) const { return replay_->code(ordinal); }
 
@@ -65,9 +66,10 @@ class TraceRun {
   results::LaunchRecord Record(uint32_t ordinal) const;
   std::string Key(uint32_t ordinal) const;
 
-  // Simulates the selected launches. Those of which `is_done` says so are not handed to `take`; where they neither
-  // overlap others nor leave caches behind they are executed without timing, because later launches may read what they
-  // wrote. Errors: of the trace, of either function, kInterrupted once gpu.stop is true.
+  // Simulates the selected launches; called again after another Select, it goes on with the same machine. Launches of
+  // which `is_done` says so are not handed to `take`; where they neither overlap others nor leave caches behind they are
+  // executed without timing, because later launches may read what they wrote. Errors: of the trace, of either function,
+  // kInterrupted once gpu.stop is true.
   using IsDone = std::function<Result<bool>(uint32_t ordinal)>;
   using Take = std::function<Status(const LaunchResult&)>;
   Status Run(const IsDone& is_done, const Take& take);
@@ -87,7 +89,7 @@ class TraceRun {
   TraceRunOptions options_;
   std::unique_ptr<Replay> replay_;
   std::optional<gpu::Gpu> gpu_;
-  std::vector<uint32_t> selected_;
+  std::optional<LaunchSet> launches_;
 };
 
 }  // namespace heddle::replay

@@ -11,21 +11,10 @@
 #include "sim/isa/warp_stream.h"
 #include "tools/replay/replay.h"
 #include "tools/replay/sustained_clock.h"
+#include "tools/replay/trace_run.h"
 
 namespace heddle::validate {
 namespace {
-
-std::string_view Name(gpu::CachePolicy policy) {
-  switch (policy) {
-    case gpu::CachePolicy::kCold:
-      return "cold";
-    case gpu::CachePolicy::kWarm:
-      return "warm";
-    case gpu::CachePolicy::kFlush:
-      return "flush";
-  }
-  return "";
-}
 
 // "@!P0 FFMA.FTZ R0, ..." -> "FFMA"
 std::string OpcodeOf(std::string_view text) {
@@ -62,18 +51,11 @@ class Run {
  private:
   // The keys of plain launches are those of `heddle run`.
   results::LaunchRecord Record(uint32_t i) const {
-    const trace::ResolvedLaunch& launch = replay_->resolved().launches[i];
-    results::LaunchRecord record;
-    record.trace_digest = simulation_.trace_digest;
-    record.trace_name = std::filesystem::path(simulation_.trace_path).filename().string();
-    record.ordinal = i;
-    record.stream = launch.stream;
-    record.grid_frozen = launch.frozen_grid;
-    record.mode = "skeleton";
-    record.cache_policy = Name(simulation_.cache);
-    record.dependence = replay_->recorded(i) ? "scoreboard" : simulation_.machine->dependence;
-    for (const auto& [name, value] : replay_->resolved().defines)
-      record.options += fmt::format("{}={};", name, value);
+    results::LaunchRecord record =
+        replay::RecordOf(*simulation_.trace, replay_->resolved(), i, simulation_.trace_digest,
+                         std::filesystem::path(simulation_.trace_path).filename().string(),
+                         std::string(replay::Name(replay::Mode::kSkeleton)),
+                         std::string(replay::Name(simulation_.cache)), *simulation_.machine);
     if (simulation_.cache != gpu::CachePolicy::kCold)
       record.options += fmt::format("with {}", fmt::join(launches_, ","));
     if (simulation_.replays != 1) record.options += fmt::format(" replays {}", simulation_.replays);
