@@ -236,6 +236,20 @@ TEST_F(ReportForm, JsonKeepsEveryRow) {
   EXPECT_EQ(json["skipped"][0]["reason"], "no machine description of G3");
 }
 
+TEST_F(ReportForm, ListCountsRowsWithAndWithoutRecipe) {
+  const nlohmann::json json = nlohmann::json::parse(PlanJson(plan_));
+  EXPECT_EQ(json["categories"][0]["gpu"], "G1");
+  EXPECT_EQ(json["categories"][2]["gpu"], "all");
+  EXPECT_EQ(json["categories"][2]["rows"], 3);
+  EXPECT_EQ(json["categories"][2]["planned"], 2);
+  EXPECT_EQ(json["categories"][2]["skipped"], 1);
+  EXPECT_EQ(json["rows"][0]["traces"][0], "t.htrace");
+  EXPECT_EQ(json["rows"][2]["skipped"], "no machine description of G3");
+  const std::string text = PlanText(plan_);
+  EXPECT_THAT(text, HasSubstr("skipped     1: no machine description of G3"));
+  EXPECT_THAT(text, HasSubstr("recipe      1: " + recipes_.list[0].name));
+}
+
 TEST_F(ReportForm, FastestTraceCounts) {
   plan_.rows[0].candidates = {{"slow.htrace", {0}, {}}, {"fast.htrace", {1}, {}}};
   const Report report = MakeReport(plan_, measured_, recipes_);

@@ -47,7 +47,10 @@ po::options_description Options() {
       "ablate",
       "simulate the rows again without each mechanism of the model in turn, and print how the errors change")(
       "write-header", "write the errors to the heads of the machine descriptions")(
-      "json", "print one JSON document instead of tables")("quiet,q", "no progress");
+      "list",
+      "simulate nothing: count the rows that have a recipe and a trace, and say why the others have none; "
+      "with "
+      "--json row by row")("json", "print one JSON document instead of tables")("quiet,q", "no progress");
   return options;
 }
 
@@ -61,6 +64,7 @@ struct Settings {
   double max_error = -1;
   bool write_header = false;
   bool ablate = false;
+  bool list = false;
   bool json = false;
   bool quiet = false;
 };
@@ -86,6 +90,7 @@ Settings ReadSettings(const po::variables_map& values) {
   if (values.count("max-error") != 0) settings.max_error = values["max-error"].as<double>();
   settings.ablate = values.count("ablate") != 0;
   settings.write_header = values.count("write-header") != 0;
+  settings.list = values.count("list") != 0;
   settings.json = values.count("json") != 0;
   settings.quiet = values.count("quiet") != 0;
   return settings;
@@ -169,6 +174,10 @@ Status Validate(const Settings& settings) {
   HEDDLE_ASSIGN_OR_RETURN(const validate::Recipes recipes, validate::ReadRecipes(settings.recipes));
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<validate::Row> rows, validate::ReadSuite(settings.suite));
   HEDDLE_ASSIGN_OR_RETURN(const validate::Plan plan, validate::MakePlan(rows, recipes, settings.plan));
+  if (settings.list) {
+    fmt::print("{}", settings.json ? PlanJson(plan) + "\n" : PlanText(plan));
+    return Ok();
+  }
   HEDDLE_ASSIGN_OR_RETURN(const validate::Report report, Simulate(settings, recipes, plan));
   if (settings.ablate) {
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<validate::Ablated> ablated,

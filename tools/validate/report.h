@@ -18,4 +18,12 @@ std::string ReportText(const Report& report, size_t worst = 10);
 // error_percent, least, most}]}]}. Errors of groups without rows are null.
 std::string ReportJson(const Report& report);
 
+// What a plan would simulate, without simulating it: per category and GPU the rows with a recipe and a trace and those
+// without, then how many rows each recipe serves, and why the others are skipped.
+std::string PlanText(const Plan& plan);
+
+// {"schema_version": 1, "categories": [{category, gpu, rows, planned, skipped}], "skipped": [{category, reason, rows}],
+// "rows": [{id, category, gpu, op, shape, measured, recipe, kernel, traces: [FILE] | skipped}]}.
+std::string PlanJson(const Plan& plan);
+
 }  // namespace heddle::validate
