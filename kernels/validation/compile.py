@@ -17,6 +17,7 @@ from builder.triton_kernel import Kernel, compile_kernel  # noqa: E402
 
 BF16 = "*bf16:16"
 F32 = "*fp32:16"
+I32 = "*i32:16"
 SIZE = "i32:16"
 _PRODUCT = {"a_ptr": BF16, "b_ptr": BF16, "m": "i32", "n": SIZE, "k": SIZE}
 
@@ -29,6 +30,20 @@ def _matmul(rows, columns, depth, warps, stages):
 def _split(rows, columns, depth, warps, stages):
     constants = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": depth}
     return Kernel(kernels.matmul_nt_split, {"partial_ptr": F32, **_PRODUCT}, constants, warps, stages)
+
+
+def _moe(rows, columns, depth, warps, stages, group, weighted, scaled=False):
+    operand = "*fp8e4nv:16" if scaled else BF16
+    integers = {"blocks": "i32", "slots": "i32", "top_k": "i32", "local": "i32", "n": SIZE, "k": SIZE}
+    pointers = {"c_ptr": BF16, "a_ptr": operand, "b_ptr": operand, "weights_ptr": F32, "sorted_slots_ptr": I32, "expert_ids_ptr": I32,
+                "padded_slots_ptr": I32}
+    constants = {"WEIGHTED": weighted, "SCALED": scaled, "BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": depth, "GROUP_M": group}
+    return Kernel(kernels.moe_gemm, {**pointers, **integers, "a_scale_ptr": F32, "b_scale_ptr": F32}, constants, warps, stages)
+
+
+# Tiles of the frameworks' defaults and of their tuned tables; "up" is the first product of an expert, "down" the second one.
+def _moe_tiles(name, scaled=False, **tiles):
+    return {f"{name}_{way}_{tile[1:]}": _moe(*shape, way == "down", scaled) for tile, shape in tiles.items() for way in ("up", "down")}
 
 
 def _liger_warps(block):
@@ -54,6 +69,16 @@ TABLE = {
     **_by_width("layer_norm", kernels.layer_norm,
                 {"y_ptr": F32, "x_ptr": F32, "weight_ptr": F32, "bias_ptr": F32, "mean_ptr": F32, "rstd_ptr": F32, "columns": SIZE,
                  "epsilon": "fp32"}, (1024, 2048, 4096, 8192, 16384)),
+    **_moe_tiles("moe", t16x64=(16, 64, 128, 4, 4, 1), t64x64=(64, 64, 32, 4, 3, 8), t64x128=(64, 128, 64, 4, 3, 1),
+                 t128x128=(128, 128, 64, 8, 3, 16)),
+    **_by_width("softmax_f32", kernels.row_softmax, {"y_ptr": F32, "x_ptr": F32, "columns": "i32"}, (128, 256, 512, 1024, 2048, 4096)),
+    **_by_width("softmax_bf16", kernels.row_softmax, {"y_ptr": BF16, "x_ptr": BF16, "columns": "i32"}, (128, 256, 512, 1024, 2048, 4096)),
+}
+
+# For Hopper alone.
+TABLE_90 = {
+    **_moe_tiles("moe_fp8", True, t16x128=(16, 128, 128, 4, 3, 1), t64x128=(64, 128, 128, 4, 3, 32), t128x128=(128, 128, 128, 8, 3, 32)),
+    **_moe_tiles("moe", t128x256=(128, 256, 64, 8, 4, 16)),
 }
 
 
@@ -64,8 +89,9 @@ def main():
     parser.add_argument("--only", nargs="*", default=None)
     options = parser.parse_args()
     os.makedirs(options.out, exist_ok=True)
-    for name in options.only or TABLE:
-        compile_kernel(TABLE[name], name, options.arch, Path(options.out))
+    table = TABLE | (TABLE_90 if options.arch == 90 else {})
+    for name in options.only or table:
+        compile_kernel(table[name], name, options.arch, Path(options.out))
 
 
 if __name__ == "__main__":

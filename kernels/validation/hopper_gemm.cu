@@ -41,11 +41,14 @@ __device__ void Wait(uint32_t barrier, int parity) {
       "r"(parity)
       : "memory");
 }
+__device__ void Arrive(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
 // At the barrier of the same place in another CTA of the cluster.
 __device__ void ArriveAt(uint32_t barrier, int rank) {
   asm volatile(
       "{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n}" ::"r"(barrier),
+      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::"r"(barrier),
       "r"(rank)
       : "memory");
 }
@@ -99,6 +102,15 @@ __device__ void StoreMatrices(uint32_t to, const float* d) {
                  "r"(Pair(d[0], d[1])), "r"(Pair(d[2], d[3])), "r"(Pair(d[4], d[5])), "r"(Pair(d[6], d[7])));
 }
 
+// The nth use of a ring of stages.
+template <int kStages>
+struct Turn {
+  int stage = 0, parity = 0;
+  __device__ void Next() {
+    if (++stage == kStages) stage = 0, parity ^= 1;
+  }
+};
+
 template <typename T, int kM, int kN, int kStages, int kCluster, Output kOutput, bool kBlockScales>
 struct Gemm {
   static constexpr int kGroups = kM / 64, kThreads = 128 * (kGroups + 1);
@@ -120,12 +132,16 @@ struct Gemm {
   };
   static __device__ Tile At(const Shape& shape, int index, int rank) {
     const int rows = (shape.m + kM * kCluster - 1) / (kM * kCluster), columns = (shape.n + kN - 1) / kN;
-    const int split = index % shape.splits;
-    index /= shape.splits;
-    const int group = index / (kRowsOfClusters * columns), in_group = index % (kRowsOfClusters * columns);
-    const int rows_here = min(rows - group * kRowsOfClusters, kRowsOfClusters);
-    const int row = group * kRowsOfClusters + in_group % rows_here, column = in_group / rows_here;
-    const int steps = (shape.k + kStepK - 1) / kStepK, share = (steps + shape.splits - 1) / shape.splits;
+    int split = 0;
+    if constexpr (kOutput == Output::kPartial) split = index % shape.splits, index /= shape.splits;
+    int group = 0, in_group = index, rows_here = rows;
+    if (rows > kRowsOfClusters) {
+      group = index / (kRowsOfClusters * columns), in_group = index - group * kRowsOfClusters * columns;
+      rows_here = min(rows - group * kRowsOfClusters, kRowsOfClusters);
+    }
+    const int column = in_group / rows_here, row = group * kRowsOfClusters + in_group - column * rows_here;
+    const int steps = (shape.k + kStepK - 1) / kStepK;
+    const int share = kOutput == Output::kPartial ? (steps + shape.splits - 1) / shape.splits : steps;
     return {(row * kCluster + rank) * kM, column * kN, split * share, min(steps, (split + 1) * share), split};
   }
   static __device__ int Count(const Shape& shape) {
@@ -134,13 +150,14 @@ struct Gemm {
 
   static __device__ void Produce(uint32_t shared, const CUtensorMap* a, const CUtensorMap* b,
                                  const CUtensorMap* scales, const Shape& shape, int rank) {
-    int step = 0;
-    for (int i = blockIdx.x / kCluster; i < Count(shape); i += gridDim.x / kCluster) {
+    Turn<kStages> turn;
+    const int count = Count(shape);
+    for (int i = blockIdx.x / kCluster; i < count; i += gridDim.x / kCluster) {
       const Tile tile = At(shape, i, rank);
-      for (int k = tile.first_step; k < tile.last_step; ++k, ++step) {
-        const int stage = step % kStages;
+      for (int k = tile.first_step; k < tile.last_step; ++k, turn.Next()) {
+        const int stage = turn.stage;
         const uint32_t full = shared + kAtBarriers + 8 * stage;
-        Wait(full + 8 * kStages, (step / kStages & 1) ^ 1);
+        Wait(full + 8 * kStages, turn.parity ^ 1);
         Expect(full, kBytesA + kBytesB + kBytesScales);
         Load(shared + stage * kBytesA, a, full, k * kStepK, tile.row);
         if constexpr (kBlockScales)
@@ -155,18 +172,22 @@ struct Gemm {
     }
   }
 
-  static __device__ void Release(uint32_t shared, int step) {
-    const uint32_t empty = shared + kAtBarriers + 8 * (kStages + step % kStages);
-    if (threadIdx.x % 128 < kCluster) ArriveAt(empty, threadIdx.x % 128);
+  static __device__ void Release(uint32_t shared, int stage) {
+    const uint32_t empty = shared + kAtBarriers + 8 * (kStages + stage);
+    if constexpr (kCluster == 1) {
+      if (threadIdx.x % 128 == 0) Arrive(empty);
+    } else {
+      if (threadIdx.x % 128 < kCluster) ArriveAt(empty, threadIdx.x % 128);
+    }
   }
 
   // Steps of one tile: d is zeroed, and one step's products stay in flight while the next one's are issued.
-  static __device__ void Multiply(uint32_t shared, const Tile& tile, int group, int* step,
+  static __device__ void Multiply(uint32_t shared, const Tile& tile, int group, Turn<kStages>* turn,
                                   float (&d)[kN / 2]) {
-    const int first = *step;
-    for (int k = tile.first_step; k < tile.last_step; ++k, ++*step) {
-      const int stage = *step % kStages;
-      Wait(shared + kAtBarriers + 8 * stage, *step / kStages & 1);
+    int last = -1;  // the stage whose products may still run
+    for (int k = tile.first_step; k < tile.last_step; ++k, turn->Next()) {
+      const int stage = turn->stage;
+      Wait(shared + kAtBarriers + 8 * stage, turn->parity);
       const uint64_t a = Descriptor(shared + stage * kBytesA + group * 64 * kStepBytes);
       const uint64_t b = Descriptor(shared + kAtB + stage * kBytesB);
       WgmmaFence();
@@ -174,25 +195,26 @@ struct Gemm {
       for (int i = 0; i < 4; ++i) Wgmma(d, a + 2 * i, b + 2 * i, k != tile.first_step || i != 0, T());
       WgmmaCommit();
       WgmmaWait<1>();
-      if (*step != first) Release(shared, *step - 1);
+      if (last >= 0) Release(shared, last);
+      last = stage;
     }
     WgmmaWait<0>();
-    if (*step != first) Release(shared, *step - 1);
+    if (last >= 0) Release(shared, last);
   }
 
   // The same with a factor for each row and step of A and one for each step of B's 128 columns.
   static __device__ void MultiplyScaled(uint32_t shared, const Tile& tile, int group, int steps,
-                                        const float* b_scales, int* step, float (&d)[kN / 2]) {
+                                        const float* b_scales, Turn<kStages>* turn, float (&d)[kN / 2]) {
     float product[kN / 2];
 #pragma unroll
     for (int i = 0; i < kN / 2; ++i) d[i] = 0;
     const float* factors = b_scales + static_cast<size_t>(tile.column / 128) * steps;
     const int row = group * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
     float factor = __ldg(factors + tile.first_step);
-    for (int k = tile.first_step; k < tile.last_step; ++k, ++*step) {
-      const int stage = *step % kStages;
+    for (int k = tile.first_step; k < tile.last_step; ++k, turn->Next()) {
+      const int stage = turn->stage;
       const float next = k + 1 < tile.last_step ? __ldg(factors + k + 1) : 0;
-      Wait(shared + kAtBarriers + 8 * stage, *step / kStages & 1);
+      Wait(shared + kAtBarriers + 8 * stage, turn->parity);
       const uint64_t a = Descriptor(shared + stage * kBytesA + group * 64 * kStepBytes);
       const uint64_t b = Descriptor(shared + kAtB + stage * kBytesB);
       WgmmaFence();
@@ -204,7 +226,7 @@ struct Gemm {
       asm volatile("ld.shared.f32 %0, [%1];" : "=f"(upper) : "r"(scales));
       asm volatile("ld.shared.f32 %0, [%1];" : "=f"(lower) : "r"(scales + 32));
       WgmmaWait<0>();
-      Release(shared, *step);
+      Release(shared, stage);
       upper *= factor, lower *= factor;
 #pragma unroll
       for (int j = 0; j < kN / 8; ++j) {
@@ -300,14 +322,15 @@ struct Gemm {
     } else {
       if constexpr (kGroups > 1) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
       const int group = threadIdx.x / 128 - 1;
-      int step = 0;
-      for (int i = blockIdx.x / kCluster; i < Count(shape); i += gridDim.x / kCluster) {
+      Turn<kStages> turn;
+      const int count = Count(shape);
+      for (int i = blockIdx.x / kCluster; i < count; i += gridDim.x / kCluster) {
         const Tile tile = At(shape, i, rank);
         float d[kN / 2];
         if constexpr (kBlockScales)
-          MultiplyScaled(shared, tile, group, (shape.k + kStepK - 1) / kStepK, column_scales, &step, d);
+          MultiplyScaled(shared, tile, group, (shape.k + kStepK - 1) / kStepK, column_scales, &turn, d);
         else
-          Multiply(shared, tile, group, &step, d);
+          Multiply(shared, tile, group, &turn, d);
         if constexpr (!kBlockScales && sizeof(T) == 1)
           Scale(shape, tile, group, row_scales, column_scales, d);
         Write(shared, d_map, partial, shape, tile, group, d);

@@ -105,3 +105,96 @@ def layer_norm(y_ptr, x_ptr, weight_ptr, bias_ptr, mean_ptr, rstd_ptr, columns, 
     tl.store(mean_ptr + row, mean)
     tl.store(rstd_ptr + row, rstd)
     tl.store(y_ptr + row * columns + offsets, centred * rstd * weight + bias, mask=mask)
+
+
+@triton.jit
+def moe_gemm(c_ptr, a_ptr, b_ptr, weights_ptr, sorted_slots_ptr, expert_ids_ptr, padded_slots_ptr, blocks, slots, top_k, local, n, k,
+             a_scale_ptr, b_scale_ptr, WEIGHTED: tl.constexpr, SCALED: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+             BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr):
+    """The grouped product of vLLM's and SGLang's fused mixture of experts: c[s, :] = a[s // top_k, :] @ b[expert of s].T
+
+    a [slots / top_k, k], b [local, n, k], c [slots, n]; slots are sorted by expert and padded to blocks of BLOCK_M. Slots of experts
+    from `local` on, which another GPU has, become zeros. SCALED: fp8 with a_scale [slots / top_k, k / 128] and b_scale
+    [local, n / 128, k / 128]. Grid: blocks * cdiv(n, BLOCK_N).
+    """
+    pid = tl.program_id(0)
+    tiles_n = tl.cdiv(n, BLOCK_N)
+    group = pid // (GROUP_M * tiles_n)
+    rows = min(blocks - group * GROUP_M, GROUP_M)
+    pid_m = group * GROUP_M + (pid % (GROUP_M * tiles_n)) % rows
+    pid_n = (pid % (GROUP_M * tiles_n)) // rows
+    if pid_m * BLOCK_M >= tl.load(padded_slots_ptr):
+        return
+    slot = tl.load(sorted_slots_ptr + pid_m * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)
+    real = slot < slots
+    offsets_n = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
+    c_ptrs = c_ptr + slot[:, None] * n + offsets_n[None, :]
+    mask = real[:, None] & (offsets_n[None, :] < n)
+    expert = tl.load(expert_ids_ptr + pid_m).to(tl.int64)
+    if expert >= local:
+        tl.store(c_ptrs, tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.bfloat16), mask=mask)
+        return
+    columns = (offsets_n % n).to(tl.int64)
+    offsets_k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + (slot[:, None] // top_k) * k + offsets_k[None, :]
+    b_ptrs = b_ptr + expert * n * k + columns[None, :] * k + offsets_k[:, None]
+    if SCALED:
+        a_scale_ptrs = a_scale_ptr + (slot // top_k) * (k // 128)
+        b_scale_ptrs = b_scale_ptr + (expert * tl.cdiv(n, 128) + columns // 128) * (k // 128)
+    accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for step in range(0, tl.cdiv(k, BLOCK_K)):
+        left = k - step * BLOCK_K
+        a = tl.load(a_ptrs, mask=real[:, None] & (offsets_k[None, :] < left), other=0.0)
+        b = tl.load(b_ptrs, mask=offsets_k[:, None] < left, other=0.0)
+        if SCALED:
+            a_scale = tl.load(a_scale_ptrs + step, mask=real, other=0.0)
+            accumulator += tl.dot(a, b) * a_scale[:, None] * tl.load(b_scale_ptrs + step)[None, :]
+        else:
+            accumulator = tl.dot(a, b, accumulator)
+        a_ptrs += BLOCK_K
+        b_ptrs += BLOCK_K
+    if WEIGHTED:
+        accumulator = accumulator * tl.load(weights_ptr + slot, mask=real, other=0.0)[:, None]
+    tl.store(c_ptrs, accumulator.to(tl.bfloat16), mask=mask)
+
+
+@triton.jit
+def liger_rope(q_ptr, k_ptr, cos_ptr, sin_ptr, length, q_heads, k_heads, HEADS_Q: tl.constexpr, HEADS_K: tl.constexpr,
+               HEAD_DIM: tl.constexpr, BLOCK: tl.constexpr):
+    """Liger's rotary embedding in place: a program a token, all its heads at once, NeoX halves. Grid: batch * length.
+
+    q [batch * length, q_heads, HEAD_DIM], k likewise, cos and sin [length, HEAD_DIM].
+    """
+    row = tl.program_id(0).to(tl.int64)
+    token = row % length
+    q_ptr += row * q_heads * HEAD_DIM
+    k_ptr += row * k_heads * HEAD_DIM
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < HEAD_DIM // 2
+    cos = tl.load(cos_ptr + token * HEAD_DIM + offsets, mask=inside, other=0)
+    sin = tl.load(sin_ptr + token * HEAD_DIM + offsets, mask=inside, other=0)
+    heads = tl.arange(0, HEADS_Q)
+    at = heads[:, None] * HEAD_DIM + offsets[None, :]
+    mask = (heads[:, None] < q_heads) & inside[None, :]
+    low = tl.load(q_ptr + at, mask=mask, other=0).to(sin.dtype)
+    high = tl.load(q_ptr + at + HEAD_DIM // 2, mask=mask, other=0).to(sin.dtype)
+    tl.store(q_ptr + at, low * cos[None, :] - high * sin[None, :], mask=mask)
+    tl.store(q_ptr + at + HEAD_DIM // 2, high * cos[None, :] + low * sin[None, :], mask=mask)
+    heads = tl.arange(0, HEADS_K)
+    at = heads[:, None] * HEAD_DIM + offsets[None, :]
+    mask = (heads[:, None] < k_heads) & inside[None, :]
+    low = tl.load(k_ptr + at, mask=mask, other=0).to(sin.dtype)
+    high = tl.load(k_ptr + at + HEAD_DIM // 2, mask=mask, other=0).to(sin.dtype)
+    tl.store(k_ptr + at, low * cos[None, :] - high * sin[None, :], mask=mask)
+    tl.store(k_ptr + at + HEAD_DIM // 2, high * cos[None, :] + low * sin[None, :], mask=mask)
+
+
+@triton.jit
+def row_softmax(y_ptr, x_ptr, columns, BLOCK: tl.constexpr):
+    """Liger's softmax forward: a program a row, the row in registers. Grid: rows."""
+    row = tl.program_id(0).to(tl.int64)
+    offsets = tl.arange(0, BLOCK)
+    mask = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=mask, other=-float("inf")).to(tl.float32)
+    e = tl.exp(x - tl.max(x, axis=0))
+    tl.store(y_ptr + row * columns + offsets, (e / tl.sum(e, axis=0)).to(y_ptr.dtype.element_ty), mask=mask)

@@ -80,11 +80,30 @@ extern "C" __global__ void __launch_bounds__(256)
   Store(out + at, v, 1 / factor);
 }
 
-// A CTA a row, with one factor for all. Grid: rows.
+// The same with factors [groups], which lie as the groups do. Grid: cdiv(groups, 16).
+extern "C" __global__ void __launch_bounds__(256)
+    quantize_group_rows(__nv_fp8_e4m3* out, float* scale, const __nv_bfloat16* x, int groups) {
+  const int group = blockIdx.x * 16 + threadIdx.x / 16, lane = threadIdx.x % 16;
+  if (group >= groups) return;
+  const size_t at = static_cast<size_t>(group) * kGroup + lane * kVector;
+  const Vector v = Load(x + at);
+  float largest = Largest(v, 1e-10f);
+  const unsigned lanes_here = threadIdx.x % 32 < 16 ? 0xffffu : 0xffff0000u;
+  for (int lanes = 8; lanes > 0; lanes /= 2)
+    largest = fmaxf(largest, __shfl_xor_sync(lanes_here, largest, lanes));
+  const float factor = largest / kLargest;
+  if (lane == 0) scale[group] = factor;
+  Store(out + at, v, 1 / factor);
+}
+
+// A CTA a row, with one factor for all, 16 elements a turn. Grid: rows.
 extern "C" __global__ void __launch_bounds__(256)
     quantize_static(__nv_fp8_e4m3* out, const __nv_bfloat16* x, const float* scale, int columns) {
   const size_t row = static_cast<size_t>(blockIdx.x) * columns;
   const float factor = 1 / *scale;
-  for (int i = threadIdx.x * kVector; i < columns; i += blockDim.x * kVector)
-    Store(out + row + i, Load(x + row + i), factor);
+  for (int i = threadIdx.x * 2 * kVector; i < columns; i += blockDim.x * 2 * kVector) {
+    const Vector low = Load(x + row + i), high = Load(x + row + i + kVector);
+    Store(out + row + i, low, factor);
+    Store(out + row + i + kVector, high, factor);
+  }
 }
