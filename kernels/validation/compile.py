@@ -34,7 +34,7 @@ def _split(rows, columns, depth, warps, stages):
 
 def _moe(rows, columns, depth, warps, stages, group, weighted, scaled=False):
     operand = "*fp8e4nv:16" if scaled else BF16
-    integers = {"blocks": "i32", "slots": "i32", "top_k": "i32", "local": "i32", "n": SIZE, "k": SIZE}
+    integers = {"blocks": "i32", "slots": "i32", "rows": "i32", "count": "i32", "padded": "i32", "local": "i32", "n": SIZE, "k": SIZE}
     pointers = {"c_ptr": BF16, "a_ptr": operand, "b_ptr": operand, "weights_ptr": F32, "sorted_slots_ptr": I32, "expert_ids_ptr": I32,
                 "padded_slots_ptr": I32}
     constants = {"WEIGHTED": weighted, "SCALED": scaled, "BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": depth, "GROUP_M": group}

@@ -19,8 +19,9 @@ enum class Output {
   kPartial,  // float [splits, n, m], added up by another kernel
 };
 
+// group_rows: so many rows of A, a multiple of a tile's, have an n x k of B of their own; 0: all share one.
 struct Shape {
-  int m, n, k, splits;
+  int m, n, k, splits, group_rows;
 };
 
 __device__ uint32_t SharedAddress(const void* p) {
@@ -128,7 +129,7 @@ struct Gemm {
 
   // Where the nth piece of work lies; pieces of a group of rows are neighbours.
   struct Tile {
-    int row, column, first_step, last_step, split;
+    int row, column, first_step, last_step, split, group;
   };
   static __device__ Tile At(const Shape& shape, int index, int rank) {
     const int rows = (shape.m + kM * kCluster - 1) / (kM * kCluster), columns = (shape.n + kN - 1) / kN;
@@ -142,7 +143,9 @@ struct Gemm {
     const int column = in_group / rows_here, row = group * kRowsOfClusters + in_group - column * rows_here;
     const int steps = (shape.k + kStepK - 1) / kStepK;
     const int share = kOutput == Output::kPartial ? (steps + shape.splits - 1) / shape.splits : steps;
-    return {(row * kCluster + rank) * kM, column * kN, split * share, min(steps, (split + 1) * share), split};
+    const int first_row = (row * kCluster + rank) * kM;
+    const int group_of_rows = kBlockScales && shape.group_rows > 0 ? first_row / shape.group_rows : 0;
+    return {first_row, column * kN, split * share, min(steps, (split + 1) * share), split, group_of_rows};
   }
   static __device__ int Count(const Shape& shape) {
     return (shape.m + kM * kCluster - 1) / (kM * kCluster) * ((shape.n + kN - 1) / kN) * shape.splits;
@@ -164,10 +167,10 @@ struct Gemm {
           Load(shared + kAtScales + stage * kBytesScales, scales, full, tile.row, k);
         const uint32_t to_b = shared + kAtB + stage * kBytesB;
         if constexpr (kCluster == 1)
-          Load(to_b, b, full, k * kStepK, tile.column);
+          Load(to_b, b, full, k * kStepK, tile.column + tile.group * shape.n);
         else
           LoadToAll(to_b + rank * (kBytesB / kCluster), b, full, k * kStepK,
-                    tile.column + rank * (kN / kCluster), (1 << kCluster) - 1);
+                    tile.column + tile.group * shape.n + rank * (kN / kCluster), (1 << kCluster) - 1);
       }
     }
   }
@@ -203,12 +206,12 @@ struct Gemm {
   }
 
   // The same with a factor for each row and step of A and one for each step of B's 128 columns.
-  static __device__ void MultiplyScaled(uint32_t shared, const Tile& tile, int group, int steps,
+  static __device__ void MultiplyScaled(uint32_t shared, const Tile& tile, int group, int steps, int blocks,
                                         const float* b_scales, Turn<kStages>* turn, float (&d)[kN / 2]) {
     float product[kN / 2];
 #pragma unroll
     for (int i = 0; i < kN / 2; ++i) d[i] = 0;
-    const float* factors = b_scales + static_cast<size_t>(tile.column / 128) * steps;
+    const float* factors = b_scales + static_cast<size_t>(tile.group * blocks + tile.column / 128) * steps;
     const int row = group * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
     float factor = __ldg(factors + tile.first_step);
     for (int k = tile.first_step; k < tile.last_step; ++k, turn->Next()) {
@@ -259,7 +262,7 @@ struct Gemm {
     if constexpr (kOutput == Output::kRows) {
       // A warp's 16 rows, at most 64 columns at a time, swizzled by their width.
       const uint32_t buffer = shared + kAtD + (group * 4 + warp) * 16 * kPitch;
-      const int row = lane % 16, swizzle = kPitch == 128 ? row % 8 : row / 2 % 4;
+      const int row = lane % 16, swizzle = kPitch == 128 ? row % 8 : kPitch == 64 ? row / 2 % 4 : row / 4 % 2;
 #pragma unroll
       for (int first = 0; first < kN; first += kColumnsStored) {
         if (lane == 0) WaitStoresRead();
@@ -297,7 +300,7 @@ struct Gemm {
   }
 
   static_assert(kSharedBytes <= 232448);
-  static_assert(kPitch == 128 || kPitch == 64 || kOutput != Output::kRows);
+  static_assert(kPitch == 128 || kPitch == 64 || kPitch == 32);
 
   static __device__ void Run(const CUtensorMap* a, const CUtensorMap* b, const CUtensorMap* d_map,
                              const CUtensorMap* scales, const float* row_scales, const float* column_scales,
@@ -328,7 +331,8 @@ struct Gemm {
         const Tile tile = At(shape, i, rank);
         float d[kN / 2];
         if constexpr (kBlockScales)
-          MultiplyScaled(shared, tile, group, (shape.k + kStepK - 1) / kStepK, column_scales, &turn, d);
+          MultiplyScaled(shared, tile, group, (shape.k + kStepK - 1) / kStepK, (shape.n + 127) / 128,
+                         column_scales, &turn, d);
         else
           Multiply(shared, tile, group, &turn, d);
         if constexpr (!kBlockScales && sizeof(T) == 1)
@@ -342,15 +346,15 @@ struct Gemm {
 
 }  // namespace
 
-#define TILE(name, T, m, n, stages, cluster, output, block_scales)                                     \
-  extern "C" __global__ void __launch_bounds__(                                                        \
-      Gemm<T, m, n, stages, cluster, output, block_scales>::kThreads, 1)                               \
-      name(const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b,               \
-           const __grid_constant__ CUtensorMap d, const __grid_constant__ CUtensorMap scales,          \
-           const float* row_scales, const float* column_scales, float* partial, int rows, int columns, \
-           int k, int splits) {                                                                        \
-    Gemm<T, m, n, stages, cluster, output, block_scales>::Run(                                         \
-        &a, &b, &d, &scales, row_scales, column_scales, partial, {rows, columns, k, splits});          \
+#define TILE(name, T, m, n, stages, cluster, output, block_scales)                                        \
+  extern "C" __global__ void __launch_bounds__(                                                           \
+      Gemm<T, m, n, stages, cluster, output, block_scales>::kThreads, 1)                                  \
+      name(const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b,                  \
+           const __grid_constant__ CUtensorMap d, const __grid_constant__ CUtensorMap scales,             \
+           const float* row_scales, const float* column_scales, float* partial, int rows, int columns,    \
+           int k, int splits, int group_rows) {                                                           \
+    Gemm<T, m, n, stages, cluster, output, block_scales>::Run(                                            \
+        &a, &b, &d, &scales, row_scales, column_scales, partial, {rows, columns, k, splits, group_rows}); \
   }
 #define ROWS(T, name, m, n, stages, cluster) \
   TILE(name##_##m##x##n##_cluster##cluster, T, m, n, stages, cluster, Output::kRows, false)
@@ -381,4 +385,5 @@ TILE(blocks_128x128_cluster1, Fp8, 128, 128, 5, 1, Output::kRows, true)
 TILE(blocks_64x128, Fp8, 64, 128, 8, 1, Output::kRows, true)
 TILE(blocks_64x64, Fp8, 64, 64, 12, 1, Output::kRows, true)
 TILE(blocks_64x32, Fp8, 64, 32, 16, 1, Output::kRows, true)
+TILE(blocks_64x16, Fp8, 64, 16, 20, 1, Output::kRows, true)
 #endif

@@ -108,25 +108,29 @@ def layer_norm(y_ptr, x_ptr, weight_ptr, bias_ptr, mean_ptr, rstd_ptr, columns, 
 
 
 @triton.jit
-def moe_gemm(c_ptr, a_ptr, b_ptr, weights_ptr, sorted_slots_ptr, expert_ids_ptr, padded_slots_ptr, blocks, slots, top_k, local, n, k,
+def moe_gemm(c_ptr, a_ptr, b_ptr, weights_ptr, sorted_slots_ptr, expert_ids_ptr, padded_slots_ptr, blocks, slots, rows, count,
+             padded, local, n, k,
              a_scale_ptr, b_scale_ptr, WEIGHTED: tl.constexpr, SCALED: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
              BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr):
-    """The grouped product of vLLM's and SGLang's fused mixture of experts: c[s, :] = a[s // top_k, :] @ b[expert of s].T
+    """The grouped product of vLLM's and SGLang's fused mixture of experts: c[s, :] = a[s % rows, :] @ b[expert of s].T
 
-    a [slots / top_k, k], b [local, n, k], c [slots, n]; slots are sorted by expert and padded to blocks of BLOCK_M. Slots of experts
-    from `local` on, which another GPU has, become zeros. SCALED: fp8 with a_scale [slots / top_k, k / 128] and b_scale
-    [local, n / 128, k / 128]. Grid: blocks * cdiv(n, BLOCK_N).
+    a [rows, k], b [local, n, k], c [slots, n]. Evenly loaded: each expert has `count` slots, one after the other, padded to `padded`
+    places, a multiple of BLOCK_M. The list of slots that the real kernel reads holds the places here, so that its contents follow
+    from the shape. Slots of experts from `local` on, which another GPU has, become zeros. SCALED: fp8 with a_scale [rows, k / 128]
+    and b_scale [local, n / 128, k / 128]. Grid: blocks * cdiv(n, BLOCK_N).
     """
     pid = tl.program_id(0)
     tiles_n = tl.cdiv(n, BLOCK_N)
     group = pid // (GROUP_M * tiles_n)
-    rows = min(blocks - group * GROUP_M, GROUP_M)
-    pid_m = group * GROUP_M + (pid % (GROUP_M * tiles_n)) % rows
-    pid_n = (pid % (GROUP_M * tiles_n)) // rows
+    height = min(blocks - group * GROUP_M, GROUP_M)
+    pid_m = group * GROUP_M + (pid % (GROUP_M * tiles_n)) % height
+    pid_n = (pid % (GROUP_M * tiles_n)) // height
     if pid_m * BLOCK_M >= tl.load(padded_slots_ptr):
         return
-    slot = tl.load(sorted_slots_ptr + pid_m * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)
-    real = slot < slots
+    place = tl.load(sorted_slots_ptr + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))
+    slot = (place // padded * count + place % padded).to(tl.int64)
+    real = (place % padded < count) & (slot < slots)
+    row = slot % rows
     offsets_n = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
     c_ptrs = c_ptr + slot[:, None] * n + offsets_n[None, :]
     mask = real[:, None] & (offsets_n[None, :] < n)
@@ -136,10 +140,10 @@ def moe_gemm(c_ptr, a_ptr, b_ptr, weights_ptr, sorted_slots_ptr, expert_ids_ptr,
         return
     columns = (offsets_n % n).to(tl.int64)
     offsets_k = tl.arange(0, BLOCK_K)
-    a_ptrs = a_ptr + (slot[:, None] // top_k) * k + offsets_k[None, :]
+    a_ptrs = a_ptr + row[:, None] * k + offsets_k[None, :]
     b_ptrs = b_ptr + expert * n * k + columns[None, :] * k + offsets_k[:, None]
     if SCALED:
-        a_scale_ptrs = a_scale_ptr + (slot // top_k) * (k // 128)
+        a_scale_ptrs = a_scale_ptr + row * (k // 128)
         b_scale_ptrs = b_scale_ptr + (expert * tl.cdiv(n, 128) + columns // 128) * (k // 128)
     accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for step in range(0, tl.cdiv(k, BLOCK_K)):

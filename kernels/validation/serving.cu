@@ -224,13 +224,13 @@ extern "C" __global__ void __launch_bounds__(256)
   if (s < slots) sorted[atomicAdd(begins + ids[s], 1)] = s;
 }
 
-// out [tokens, columns]: the sum of each token's top_k rows of x. A CTA a token.
+// out [tokens, columns]: the sum of each token's top_k rows of x [top_k, tokens, columns]. A CTA a token.
 extern "C" __global__ void __launch_bounds__(1024) moe_sum(Bf16* out, const Bf16* x, int top_k, int columns) {
   const size_t token = blockIdx.x;
   for (int i = threadIdx.x * kVector; i < columns; i += blockDim.x * kVector) {
     Vector sum{};
     for (int k = 0; k < top_k; ++k) {
-      const Vector v = Load(x + (token * top_k + k) * columns + i);
+      const Vector v = Load(x + (static_cast<size_t>(k) * gridDim.x + token) * columns + i);
 #pragma unroll
       for (int j = 0; j < kVector; ++j) sum.x[j] += v.x[j];
     }

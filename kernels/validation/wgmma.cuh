@@ -110,3 +110,20 @@ __device__ inline void Wgmma(float (&d)[128], uint64_t a, uint64_t b, bool add, 
       : ACCUMULATORS_128(d)
       : "l"(a), "l"(b), "r"(static_cast<int>(add)));
 }
+
+// V: rows are keys, 64 columns of 128 bytes beside each other; the next 64 columns lie `columns_bytes` behind. Groups of eight keys are
+// 1024 bytes apart.
+__device__ inline uint64_t DescriptorOfColumns(uint32_t shared_address, uint32_t columns_bytes) {
+  return static_cast<uint64_t>(shared_address >> 4 & 0x3fff) |
+         static_cast<uint64_t>(columns_bytes >> 4) << 16 | uint64_t{64} << 32 | uint64_t{1} << 62;
+}
+
+// A from registers, B by columns.
+__device__ inline void WgmmaOfColumns(float (&d)[64], const uint32_t (&a)[4], uint64_t b, bool add) {
+  asm volatile(
+      "{.reg .pred p; setp.ne.b32 p, %69, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+      "{" REGISTERS_0 ", " REGISTERS_1 ", " REGISTERS_2 ", " REGISTERS_3
+      "}, {%64, %65, %66, %67}, %68, p, 1, 1, 1;}"
+      : ACCUMULATORS_64(d)
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)));
+}

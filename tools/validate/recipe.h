@@ -117,7 +117,8 @@ struct Recipe {
   std::optional<Work> work;
 };
 
-// What a way of measuring adds to each launch, by GPU ("" for those not named).
+// What a way of measuring adds to each launch, by GPU ("" for those not named); below 0 where it leaves out a part of what is
+// simulated.
 struct Harness {
   std::string doc;
   std::map<std::string, double, std::less<>> overhead_us;
