@@ -232,13 +232,15 @@ JOIN v_roofline r USING (launch_id)
 JOIN v_stat t ON t.launch_id = l.launch_id AND t.name = 'sm_pipe_tensor_cycles_active'
 JOIN v_stat s ON s.launch_id = l.launch_id AND s.name = 'smsp_issue_slots';
 
--- Share of the issue slots by cause, largest first within a launch.
+-- Share of the issue slots by cause. Names and shares are looked up only where a query asks for them.
 CREATE VIEW v_stall AS
-SELECT s.launch_id, k.name AS kernel, d.name AS stall, s.slots, 100.0 * s.slots / t.value AS percent
-FROM stall s JOIN stall_def d USING (stall_id) JOIN launch l USING (launch_id) JOIN kernel k USING (kernel_id)
-JOIN stat t ON t.launch_id = s.launch_id
-  AND t.stat_id = (SELECT stat_id FROM stat_def WHERE name = 'smsp_issue_slots')
-WHERE s.slots > 0 ORDER BY s.launch_id, s.slots DESC;
+SELECT s.launch_id,
+       (SELECT k.name FROM launch l JOIN kernel k USING (kernel_id) WHERE l.launch_id = s.launch_id) AS kernel,
+       d.name AS stall, s.slots,
+       100.0 * s.slots / (SELECT t.value FROM stat t WHERE t.launch_id = s.launch_id
+                          AND t.stat_id = (SELECT stat_id FROM stat_def WHERE name = 'smsp_issue_slots')) AS percent
+FROM stall s JOIN stall_def d USING (stall_id)
+WHERE s.slots > 0;
 
 -- Simulated against measured, per metric that both have.
 CREATE VIEW v_error AS

@@ -55,50 +55,64 @@ bool IsWait(std::string_view cause) {
   return cause != "selected" && cause != "not_selected" && cause != "no_warp";
 }
 
-Status AddSimulatedNumbers(sqlite::Database* database, const std::unordered_map<int64_t, size_t>& index,
+// Names of a definition table by id.
+Result<std::unordered_map<int64_t, std::string>> NamesById(sqlite::Database* database,
+                                                           std::string_view query) {
+  HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement rows, database->Prepare(query));
+  std::unordered_map<int64_t, std::string> names;
+  while (true) {
+    HEDDLE_ASSIGN_OR_RETURN(const bool more, rows.Step());
+    if (!more) return names;
+    names[rows.Integer(0)] = rows.Text(1);
+  }
+}
+
+// Reads the rows of one launch after the other, so that what is not selected costs nothing: use(name, value).
+template <typename Use>
+Status ReadOf(int64_t launch_id, const std::unordered_map<int64_t, std::string>& names,
+              sqlite::Statement* rows, Use use) {
+  rows->Reset();
+  rows->Bind(launch_id);
+  while (true) {
+    HEDDLE_ASSIGN_OR_RETURN(const bool more, rows->Step());
+    if (!more) return Ok();
+    if (const auto name = names.find(rows->Integer(0)); name != names.end())
+      use(name->second, static_cast<double>(rows->Integer(1)));
+  }
+}
+
+Status AddSimulatedNumbers(sqlite::Database* database, const std::vector<int64_t>& ids,
                            std::vector<Simulated>* launches, double max_warps) {
   HEDDLE_ASSIGN_OR_RETURN(
-      sqlite::Statement stats,
-      database->Prepare(
-          "SELECT launch_id, name, value FROM v_stat WHERE name IN ('smsp_inst_executed', 'dram_read_bytes', "
-          "'dram_write_bytes', 'lts_lookups_sector', 'lts_hits_sector', 'smsp_warps_active', "
-          "'sm_cycles_active')"));
-  struct Parts {
-    double lookups = 0, hits = 0, warps = 0, cycles = 0;
-  };
-  std::vector<Parts> parts(launches->size());
-  while (true) {
-    HEDDLE_ASSIGN_OR_RETURN(const bool more, stats.Step());
-    if (!more) break;
-    const auto found = index.find(stats.Integer(0));
-    if (found == index.end()) continue;
-    Numbers& numbers = (*launches)[found->second].numbers;
-    Parts& part = parts[found->second];
-    const std::string name = stats.Text(1);
-    const auto value = static_cast<double>(stats.Integer(2));
-    if (name == "smsp_inst_executed") numbers.instructions = value;
-    if (name.starts_with("dram_")) AddTo(&numbers.dram_bytes, value);
-    if (name == "lts_lookups_sector") part.lookups = value;
-    if (name == "lts_hits_sector") part.hits = value;
-    if (name == "smsp_warps_active") part.warps = value;
-    if (name == "sm_cycles_active") part.cycles = value;
-  }
-  for (size_t i = 0; i < parts.size(); ++i) {
+      const auto counters,
+      NamesById(database,
+                "SELECT stat_id, name FROM stat_def WHERE name IN ('smsp_inst_executed', 'dram_read_bytes', "
+                "'dram_write_bytes', 'lts_lookups_sector', 'lts_hits_sector', 'smsp_warps_active', "
+                "'sm_cycles_active')"));
+  HEDDLE_ASSIGN_OR_RETURN(auto causes, NamesById(database, "SELECT stall_id, name FROM stall_def"));
+  std::erase_if(causes, [](const auto& cause) { return !IsWait(cause.second); });
+  HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement stats,
+                          database->Prepare("SELECT stat_id, value FROM stat WHERE launch_id = ?"));
+  HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement stalls,
+                          database->Prepare("SELECT stall_id, slots FROM stall WHERE launch_id = ?"));
+  for (size_t i = 0; i < launches->size(); ++i) {
     Numbers& numbers = (*launches)[i].numbers;
-    if (parts[i].lookups > 0) numbers.l2_hit_percent = 100 * parts[i].hits / parts[i].lookups;
-    if (parts[i].cycles > 0) numbers.occupancy_percent = 100 * parts[i].warps / parts[i].cycles / max_warps;
+    double lookups = 0, hits = 0, warps = 0, cycles = 0;
+    HEDDLE_RETURN_IF_ERROR(ReadOf(ids[i], counters, &stats, [&](const std::string& name, double value) {
+      if (name == "smsp_inst_executed") numbers.instructions = value;
+      if (name.starts_with("dram_")) AddTo(&numbers.dram_bytes, value);
+      if (name == "lts_lookups_sector") lookups = value;
+      if (name == "lts_hits_sector") hits = value;
+      if (name == "smsp_warps_active") warps = value;
+      if (name == "sm_cycles_active") cycles = value;
+    }));
+    if (lookups > 0) numbers.l2_hit_percent = 100 * hits / lookups;
+    if (cycles > 0) numbers.occupancy_percent = 100 * warps / cycles / max_warps;
+    HEDDLE_RETURN_IF_ERROR(ReadOf(ids[i], causes, &stalls, [&](const std::string& name, double slots) {
+      numbers.waits[name] = slots;
+    }));
+    Normalise(&numbers.waits);
   }
-  HEDDLE_ASSIGN_OR_RETURN(
-      sqlite::Statement stalls,
-      database->Prepare("SELECT launch_id, name, slots FROM stall JOIN stall_def USING (stall_id)"));
-  while (true) {
-    HEDDLE_ASSIGN_OR_RETURN(const bool more, stalls.Step());
-    if (!more) break;
-    const auto found = index.find(stalls.Integer(0));
-    if (found == index.end() || !IsWait(stalls.Text(1))) continue;
-    (*launches)[found->second].numbers.waits[stalls.Text(1)] = static_cast<double>(stalls.Integer(2));
-  }
-  for (Simulated& launch : *launches) Normalise(&launch.numbers.waits);
   return Ok();
 }
 
@@ -198,7 +212,7 @@ Result<SimulatedSet> LoadSimulated(const std::string& path, const Selection& sel
   }
   SimulatedSet set;
   std::set<std::string> machines;
-  std::unordered_map<int64_t, size_t> index;
+  std::vector<int64_t> ids;
   std::unordered_map<std::string, std::string> canonical;
   double max_warps = 64;
   while (true) {
@@ -221,11 +235,11 @@ Result<SimulatedSet> LoadSimulated(const std::string& path, const Selection& sel
     launch.ps = static_cast<double>(rows.Integer(12));
     launch.cycles = static_cast<double>(rows.Integer(15));
     if (machines.insert(rows.Text(13)).second) max_warps = MaxWarps(rows.Text(14));
-    index[rows.Integer(0)] = set.launches.size();
+    ids.push_back(rows.Integer(0));
     set.launches.push_back(std::move(launch));
   }
   HEDDLE_ASSIGN_OR_RETURN(set.machine, TheOnly(machines, "simulated machine", "--arch", path));
-  HEDDLE_RETURN_IF_ERROR(AddSimulatedNumbers(&database, index, &set.launches, max_warps));
+  HEDDLE_RETURN_IF_ERROR(AddSimulatedNumbers(&database, ids, &set.launches, max_warps));
   return set;
 }
 

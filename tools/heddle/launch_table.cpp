@@ -131,6 +131,9 @@ Status PrintLaunchJson(sqlite::Database* database, const std::string& where) {
   };
   const auto append = std::back_inserter(out);
   fmt::format_to(append, "{{\n  \"schema_version\": {},\n  \"launches\": [", results::kSchemaVersion);
+  std::vector<std::string> names;
+  for (int i = 0; i < launches.columns(); ++i)
+    names.push_back(fmt::format("\n      \"{}\": ", launches.ColumnName(i)));
   bool first = true;
   while (true) {
     HEDDLE_ASSIGN_OR_RETURN(const bool row, launches.Step());
@@ -138,13 +141,11 @@ Status PrintLaunchJson(sqlite::Database* database, const std::string& where) {
     fmt::format_to(append, "{}\n    {{", first ? "" : ",");
     first = false;
     for (int i = 0; i < launches.columns(); ++i)
-      fmt::format_to(append, "\n      \"{}\": {},", launches.ColumnName(i), JsonValue(launches, i));
+      fmt::format_to(append, "{}{},", names[static_cast<size_t>(i)], JsonValue(launches, i));
     fmt::format_to(append, "\n      \"stalls\": [");
     HEDDLE_ASSIGN_OR_RETURN(const std::span<const Cause> causes, stalls.Of(launches.Integer(0)));
     for (size_t i = 0; i < causes.size(); ++i) {
-      fmt::format_to(append,
-                     "{}\n        {{\n          \"stall\": \"{}\",\n          \"slots\": {},\n"
-                     "          \"percent\": {}\n        }}",
+      fmt::format_to(append, "{}\n        {{\"stall\": \"{}\", \"slots\": {}, \"percent\": {}}}",
                      i == 0 ? "" : ",", causes[i].name, causes[i].slots, JsonNumber(causes[i].percent));
     }
     fmt::format_to(append, "{}]\n    }}", causes.empty() ? "" : "\n      ");

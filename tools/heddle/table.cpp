@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace heddle::tools {
@@ -58,14 +60,22 @@ Result<Table> QueryTable(sqlite::Statement* statement) {
   return table;
 }
 
-std::string JsonNumber(double value) { return nlohmann::json(value).dump(); }
+std::string JsonNumber(double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  if (!std::isfinite(value)) return "null";
+  const std::string_view digits(text, static_cast<size_t>(end - text));
+  return std::string(digits) + (digits.find_first_of(".e") == std::string_view::npos ? ".0" : "");
+}
 
 std::string JsonValue(const sqlite::Statement& statement, int column) {
   if (statement.IsNull(column)) return "null";
   if (statement.IsInteger(column)) return std::to_string(statement.Integer(column));
   if (statement.IsNumber(column)) return JsonNumber(statement.Real(column));
-  return nlohmann::json(statement.Text(column))
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = statement.Text(column);
+  const auto is_plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
+  if (std::all_of(text.begin(), text.end(), is_plain)) return '"' + text + '"';
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 Result<std::string> QueryJson(sqlite::Statement* statement) {
