@@ -60,7 +60,7 @@ void VisitLadder(const Sm::Machine& machine, uint32_t id, const Launch& launch, 
     if (visit(machine.SpecialUntil(id, timing), reason, timing.depbar_barrier)) return;
   }
   if (launch.timing->scoreboard) {
-    const ScoreboardWaits waits = machine.WaitsOf(id);
+    const ScoreboardWaits& waits = machine.scoreboard_waits[id];
     if (visit(waits.fixed, Stall::k_wait, isa::kNoBarrier)) return;
     if (visit(waits.for_short, Stall::k_short_scoreboard, isa::kNoBarrier)) return;
     if (visit(waits.for_long, Stall::k_long_scoreboard, isa::kNoBarrier)) return;

@@ -265,7 +265,7 @@ struct Sm::Machine {
 
   // ---- stages/scoreboard.cpp
   Cycle HazardUntil(uint32_t warp) const;
-  ScoreboardWaits WaitsOf(uint32_t warp) const;
+  Cycle ScoreboardUntil(uint32_t warp);
   void NoteWrites(uint32_t warp, uint32_t issued, Cycle at);
   void NoteResult(uint32_t warp, uint32_t instruction, Cycle at, bool later);
   void NoteRelease(uint32_t warp, uint32_t instruction, Cycle at);
@@ -435,6 +435,8 @@ struct Sm::Machine {
   std::vector<CountedBarrier> counted;        // by warp and barrier; empty until a launch needs it
   std::vector<RegisterState> register_state;  // by warp and register; likewise
   std::vector<Cycle> sources_released;        // by warp and register; of launches with a scoreboard
+  std::vector<ScoreboardWaits>
+      scoreboard_waits;  // by warp: for what it wants to issue, as ScoreboardUntil found them
   std::vector<Transaction> transactions;
   std::vector<uint32_t> free_transactions;
   std::vector<ConstantWaiter> constant_waiters;

@@ -72,7 +72,10 @@ LaunchHandle Sm::Machine::OpenLaunch(const KernelTiming& timing, const isa::Laun
   }
   if (timing.counted_barriers != 0) counted.resize(warps.size() * kBarriers);
   if (timing.tracks_registers) register_state.resize(warps.size() * kTrackedRegisters);
-  if (timing.scoreboard) sources_released.resize(warps.size() * kTrackedRegisters);
+  if (timing.scoreboard) {
+    sources_released.resize(warps.size() * kTrackedRegisters);
+    scoreboard_waits.resize(warps.size());
+  }
   return static_cast<LaunchHandle>(handle);
 }
 

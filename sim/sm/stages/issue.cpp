@@ -16,13 +16,15 @@ Cycle Sm::Machine::DepbarUntil(uint32_t id, const InstructionTiming& timing) con
 namespace {
 
 // When a warp can issue what it wants next, ports apart.
-inline Cycle ReadyAt(const Sm::Machine& machine, uint32_t id, const Warp& warp, const Launch& launch,
+inline Cycle ReadyAt(Sm::Machine& machine, uint32_t id, const Warp& warp, const Launch& launch,
                      const InstructionTiming& timing) {
   Cycle ready = std::max({warp.fetch_until, warp.stall_until, warp.block_until});
   for (uint32_t left = timing.wait_mask; left != 0; left &= left - 1)
     ready = std::max(ready, warp.counters.ZeroAt(static_cast<uint32_t>(std::countr_zero(left))));
   if (timing.timing_class >= kFirstSpecialWait) ready = std::max(ready, machine.SpecialUntil(id, timing));
-  if (launch.tracks_registers) ready = std::max(ready, machine.HazardUntil(id));
+  if (launch.tracks_registers)
+    ready =
+        std::max(ready, launch.timing->scoreboard ? machine.ScoreboardUntil(id) : machine.HazardUntil(id));
   return ready;
 }
 

@@ -20,10 +20,6 @@ constexpr uint8_t kLong = 2 << 4;
 Cycle Sm::Machine::HazardUntil(uint32_t id) const {
   const Warp& warp = warps[id];
   const KernelTiming& timing = *launches[warp.launch].timing;
-  if (timing.scoreboard) {
-    const ScoreboardWaits waits = WaitsOf(id);
-    return std::max({waits.fixed, waits.for_short, waits.for_long});
-  }
   const uint8_t consumer = timing.instructions[warp.next].dependence_class;
   const RegisterState* state = &register_state[size_t{id} * kTrackedRegisters];
   Cycle until = 0;
@@ -34,7 +30,7 @@ Cycle Sm::Machine::HazardUntil(uint32_t id) const {
   return until;
 }
 
-ScoreboardWaits Sm::Machine::WaitsOf(uint32_t id) const {
+Cycle Sm::Machine::ScoreboardUntil(uint32_t id) {
   const Warp& warp = warps[id];
   const KernelTiming& timing = *launches[warp.launch].timing;
   const uint8_t consumer = timing.instructions[warp.next].dependence_class;
@@ -54,7 +50,8 @@ ScoreboardWaits Sm::Machine::WaitsOf(uint32_t id) const {
   const Cycle* released = &sources_released[size_t{id} * kTrackedRegisters];
   for (uint32_t i = writes; i < end; ++i)
     waits.for_short = std::max(waits.for_short, released[timing.register_lists[i]]);
-  return waits;
+  scoreboard_waits[id] = waits;
+  return std::max({waits.fixed, waits.for_short, waits.for_long});
 }
 
 void Sm::Machine::NoteWrites(uint32_t id, uint32_t issued, Cycle at) {
