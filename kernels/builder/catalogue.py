@@ -14,6 +14,7 @@
     cubins = { rms_norm = "_ZN4vllm..." }   file to write -> mangled name, or { target -> mangled name }
     targets = ["sm_80", "sm_90"]
     shapes = { "Llama-3.1-8B" = { tokens = 3, hidden = 4096 } }     values of the description's defines
+    bench_shapes = { "8192" = { ... } }    of tools/bench, too large for a check of all elements: built by --bench alone
 
     [[unverified]]                     listed with the reason
     name = "fa3" ; targets = [...] ; reason = "..."
@@ -33,6 +34,7 @@ class Kernel:
     shapes: dict[str, dict[str, int]]
     library: str = ""
     cubins: dict[str, str | dict[str, str]] = field(default_factory=dict)
+    bench_shapes: dict[str, dict[str, int]] = field(default_factory=dict)
     builder: str = ""  # script of the framework's folder that makes the cubins, and the description where none is there
     note: str = ""
 

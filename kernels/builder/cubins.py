@@ -10,13 +10,13 @@ from pathlib import Path
 from . import catalogue, packages
 
 
-def make(framework: catalogue.Framework, kernel: catalogue.Kernel, target: str, offline: bool) -> None:
-    """Writes build/cubins/<target>/<framework>/*. packages.Missing where the cache does not have what is needed."""
+def make(framework: catalogue.Framework, kernel: catalogue.Kernel, target: str, offline: bool, bench: bool = False) -> None:
+    """Writes build/cubins/<target>/<framework>/*, or descriptions of its bench_shapes. packages.Missing where the cache does not have what is needed."""
     out = framework.output(target)
     out.mkdir(parents=True, exist_ok=True)
     if kernel.builder:
         command = [_python(framework, offline), str(framework.path / kernel.builder), "--kernel",
-                   *(kernel.cubins or [kernel.name]), "--target", target, "--out", str(out)]
+                   *(kernel.cubins or [kernel.name]), "--target", target, "--out", str(out), *(["--bench"] if bench else [])]
         environment = os.environ | {"PYTHONPATH": str(catalogue.ROOT / "kernels")} | ({"HEDDLE_OFFLINE": "1"} if offline else {})
         ended = subprocess.run(command, env=environment)
         if ended.returncode == packages.MISSING:

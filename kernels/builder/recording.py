@@ -16,12 +16,13 @@ def main(folder: str, library: Callable[[catalogue.Framework, str], Path], kerne
     parser.add_argument("--kernel", required=True, nargs="+")
     parser.add_argument("--target", required=True)
     parser.add_argument("--out", required=True, type=Path)
+    parser.add_argument("--bench", action="store_true")
     arguments = parser.parse_args()
     framework = catalogue.read(folder)
     try:
         for kernel in (k for k in framework.kernels if k.name in arguments.kernel):
             path = library(framework, kernel.name)
-            for shape, numbers in kernel.shapes.items():
+            for shape, numbers in (kernel.bench_shapes if arguments.bench else kernel.shapes).items():
                 recorder = Recorder(arguments.target)
                 recorder.load(path)
                 doc, check = kernels[kernel.name](recorder, **numbers)

@@ -27,11 +27,26 @@ def description_of(framework: catalogue.Framework, kernel: catalogue.Kernel, tar
     return committed if committed.exists() else framework.output(target) / f"{kernel.name}.{shape}.launch.textproto"
 
 
-def verify_shape(framework: catalogue.Framework, kernel: catalogue.Kernel, target: str, shape: str) -> dict:
+def build_trace(framework: catalogue.Framework, kernel: catalogue.Kernel, target: str, shape: str, defines: dict[str, int]):
+    """The trace's path, and how its build ended."""
     trace = framework.output(target) / f"{kernel.name}.{shape}.htrace"
     description = description_of(framework, kernel, target, shape)
-    defines = [f"--define={k}={v}" for k, v in kernel.shapes[shape].items()] if framework.path in description.parents else []
-    built = heddle("trace", "build", str(description), "--target", target, *defines, "-o", str(trace))
+    options = [f"--define={k}={v}" for k, v in defines.items()] if framework.path in description.parents else []
+    return trace, heddle("trace", "build", str(description), "--target", target, *options, "-o", str(trace))
+
+
+def build_for_bench(framework: catalogue.Framework, kernel: catalogue.Kernel, target: str) -> bool:
+    """Traces of its bench_shapes, where tools/bench looks for them."""
+    good = True
+    for shape, defines in kernel.bench_shapes.items():
+        trace, built = build_trace(framework, kernel, target, shape, defines)
+        good &= built.returncode == 0
+        print(built.stderr.strip() if built.returncode != 0 else f"built    {trace.relative_to(catalogue.ROOT)}", flush=True)
+    return good
+
+
+def verify_shape(framework: catalogue.Framework, kernel: catalogue.Kernel, target: str, shape: str) -> dict:
+    trace, built = build_trace(framework, kernel, target, shape, kernel.shapes[shape])
     if built.returncode != 0:
         return {"shape": shape, "failed": built.stderr.strip()}
     ran = heddle("trace", "verify", "--skeleton", "--json", "--arch", _ARCH[target], str(trace))
@@ -90,6 +105,7 @@ def main() -> int:
     parser.add_argument("--target", default="")
     parser.add_argument("--offline", action="store_true")
     parser.add_argument("--build-only", action="store_true")
+    parser.add_argument("--bench", action="store_true")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
@@ -107,13 +123,13 @@ def main() -> int:
             if not fnmatch.fnmatch(kernel.name, arguments.only):
                 continue
             for target in kernel.targets:
-                if arguments.target not in ("", target):
+                if arguments.target not in ("", target) or (arguments.bench and not kernel.bench_shapes):
                     continue
                 if arguments.list:
                     print(f"{folder}\t{kernel.name}\t{target}\t{', '.join(kernel.shapes)}")
                     continue
                 try:
-                    cubins.make(framework, kernel, target, arguments.offline)
+                    cubins.make(framework, kernel, target, arguments.offline, arguments.bench)
                 except packages.Missing as missing:
                     print(f"skipped  {framework.folder:10} {kernel.name:32} {target:7} {missing}", flush=True)
                     skipped += 1
@@ -124,12 +140,15 @@ def main() -> int:
                     continue
                 if arguments.build_only:
                     continue
+                if arguments.bench:
+                    unbuilt += not build_for_bench(framework, kernel, target)
+                    continue
                 rows.append(verify(framework, kernel, target))
                 if not arguments.quick:
                     merge(framework, rows[-1:])
         failed = sum(any("failed" in s for s in r["shapes"]) for r in rows)
         wrong, right = wrong + failed, right + len(rows) - failed
-    if not arguments.list and not arguments.build_only:
+    if not arguments.list and not arguments.build_only and not arguments.bench:
         print(f"{right} verified, {wrong} wrong, {unbuilt} not built, {skipped} skipped")
     return _GATE_FAILED if wrong or unbuilt else 0
 

@@ -26,7 +26,7 @@ def _gemm(function: str, recorder: Recorder, m: int, n: int, k: int) -> tuple[st
 
 def _library(framework, _kernel: str) -> Path:
     headers = nvcc.headers(framework, "cutlass_library/source")
-    return nvcc.library(Path(__file__).with_name("gemm.cu"), [headers / "include", headers / "tools/util/include"])
+    return nvcc.library(Path(__file__).with_name("gemm.cu"), [headers / "include", headers / "tools/util/include"], ["-DNDEBUG"])
 
 
 if __name__ == "__main__":
