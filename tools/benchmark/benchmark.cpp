@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,32 @@ struct Workload {
   // Data of the whole grid are computed in full mode only where that takes seconds; elsewhere of so many first CTAs.
   uint64_t full_mode_ctas;
   std::string machine = "a100_sxm4_80gb";
+  std::string folder = "traces/bench";
 };
+
+std::string PathOf(const Workload& workload) {
+  return fmt::format("{}/{}/{}", HEDDLE_SOURCE_DIR, workload.folder, workload.trace);
+}
+
+// Kernels of other people's packages: traces that `tools/verify_kernels --bench` made. Too long to run each time.
+std::vector<Workload> FrameworkWorkloads() {
+  std::vector<Workload> there;
+  if (std::getenv("HEDDLE_BENCH_FRAMEWORKS") == nullptr) return there;
+  for (Workload each :
+       {Workload{"cutlass_pingpong_fp8_8192", "cutlass/pingpong_fp8.8192.htrace", {}, {}, 1},
+        Workload{"fa3_forward_8192x32", "vllm/fa3_prefill.8192x32.htrace", {}, {}, 1},
+        Workload{"flashmla_decode_64x4096", "vllm/flashmla_decode.64x4096.htrace", {}, {}, 1}}) {
+    each.machine = "h100_sxm5";
+    each.folder = "build/cubins/sm_90a";
+    if (std::filesystem::exists(PathOf(each))) {
+      there.push_back(std::move(each));
+    } else {
+      fmt::print(stderr, "skipped: {} (no {}; `tools/verify_kernels --bench` makes it)\n", each.name,
+                 PathOf(each));
+    }
+  }
+  return there;
+}
 
 const std::vector<Workload>& Workloads() {
   static const std::vector<Workload> workloads = {
@@ -66,8 +92,7 @@ struct Inputs {
 };
 
 Result<Inputs> Load(const Workload& workload) {
-  HEDDLE_ASSIGN_OR_RETURN(trace::Trace trace, trace::ReadTrace(fmt::format(
-                                                  "{}/traces/bench/{}", HEDDLE_SOURCE_DIR, workload.trace)));
+  HEDDLE_ASSIGN_OR_RETURN(trace::Trace trace, trace::ReadTrace(PathOf(workload)));
   HEDDLE_ASSIGN_OR_RETURN(config::Gpu gpu, config::LoadGpu(workload.machine));
   return Inputs{std::move(trace), std::move(gpu)};
 }
@@ -105,16 +130,20 @@ void Couple(benchmark::State& state, const Workload& workload, uint32_t threads)
     auto replay = replay::Replay::Open(
         inputs->trace, inputs->gpu, {replay::Mode::kSkeleton, Quick() ? workload.quick_size : workload.size});
     if (!replay.ok()) return Die(state, replay.error());
-    auto program = (*replay)->Prepare(0);
-    if (!program.ok()) return Die(state, program.error());
-    gpu::RunOptions options;
-    options.threads = threads;
-    gpu::Gpu gpu(inputs->gpu, options);
-    const gpu::LaunchRequest request{*program, workload.name, 0, {}};
-    const auto stats = gpu.Run({&request, 1});
-    if (!stats.ok()) return Die(state, stats.error());
-    instructions += stats->front().counters.smsp_inst_executed;
-    state.counters["cycles"] = static_cast<double>(stats->front().end_cycle - stats->front().start_cycle);
+    uint64_t cycles = 0;
+    for (uint32_t launch = 0; launch < inputs->trace.launches.size(); ++launch) {
+      auto program = (*replay)->Prepare(launch);
+      if (!program.ok()) return Die(state, program.error());
+      gpu::RunOptions options;
+      options.threads = threads;
+      gpu::Gpu gpu(inputs->gpu, options);
+      const gpu::LaunchRequest request{*program, workload.name, 0, {}};
+      const auto stats = gpu.Run({&request, 1});
+      if (!stats.ok()) return Die(state, stats.error());
+      instructions += stats->front().counters.smsp_inst_executed;
+      cycles += stats->front().end_cycle - stats->front().start_cycle;
+    }
+    state.counters["cycles"] = static_cast<double>(cycles);
   }
   state.SetItemsProcessed(static_cast<int64_t>(instructions));
   state.counters["peak_mib"] = PeakMegabytes();
@@ -136,17 +165,21 @@ void Register() {
   const auto add = [](const std::string& name, auto function) {
     return benchmark::RegisterBenchmark(name.c_str(), function)->Unit(benchmark::kMillisecond)->Iterations(1);
   };
+  const auto add_coupled = [&add](const Workload& workload) {
+    add("coupled/" + workload.name, [workload](benchmark::State& state) { Couple(state, workload, 1); });
+    add("coupled_2_threads/" + workload.name,
+        [workload](benchmark::State& state) { Couple(state, workload, 2); })
+        ->UseRealTime()
+        ->MeasureProcessCPUTime();
+  };
   for (const Workload& workload : Workloads()) {
     add("emulator_skeleton/" + workload.name,
         [&workload](benchmark::State& state) { Emulate(state, workload, replay::Mode::kSkeleton); });
     add("emulator_full/" + workload.name,
         [&workload](benchmark::State& state) { Emulate(state, workload, replay::Mode::kFull); });
-    add("coupled/" + workload.name, [&workload](benchmark::State& state) { Couple(state, workload, 1); });
-    add("coupled_2_threads/" + workload.name,
-        [&workload](benchmark::State& state) { Couple(state, workload, 2); })
-        ->UseRealTime()
-        ->MeasureProcessCPUTime();
+    add_coupled(workload);
   }
+  for (const Workload& workload : FrameworkWorkloads()) add_coupled(workload);
 }
 
 }  // namespace
