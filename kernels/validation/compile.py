@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles the Triton kernels that stand for measured ones, ahead of time, without a GPU.
 
-usage: compile.py --arch 80|90 --out DIR [--only NAME ...]
+usage: compile.py --arch 80|90 --out DIR [--all] [--only NAME ...]
 
 Writes DIR/NAME.cubin and DIR/NAME.json (kernels/builder/triton_kernel.py says what is in it).
 """
@@ -69,14 +69,15 @@ TABLE = {
     **_by_width("layer_norm", kernels.layer_norm,
                 {"y_ptr": F32, "x_ptr": F32, "weight_ptr": F32, "bias_ptr": F32, "mean_ptr": F32, "rstd_ptr": F32, "columns": SIZE,
                  "epsilon": "fp32"}, (1024, 2048, 4096, 8192, 16384)),
-    **_moe_tiles("moe", t16x64=(16, 64, 128, 4, 4, 1), t64x64=(64, 64, 32, 4, 3, 8), t64x128=(64, 128, 64, 4, 3, 1),
-                 t128x128=(128, 128, 64, 8, 3, 16)),
-    **_by_width("softmax_f32", kernels.row_softmax, {"y_ptr": F32, "x_ptr": F32, "columns": "i32"}, (128, 256, 512, 1024, 2048, 4096)),
-    **_by_width("softmax_bf16", kernels.row_softmax, {"y_ptr": BF16, "x_ptr": BF16, "columns": "i32"}, (128, 256, 512, 1024, 2048, 4096)),
 }
 
-# For Hopper alone.
-TABLE_90 = {
+
+# Many, and slow to compile: only with --all or by name.
+EXPERTS = {
+    **_moe_tiles("moe", t16x64=(16, 64, 128, 4, 4, 1), t64x64=(64, 64, 32, 4, 3, 8), t64x128=(64, 128, 64, 4, 3, 1),
+                 t128x128=(128, 128, 64, 8, 3, 16)),
+}
+EXPERTS_90 = {
     **_moe_tiles("moe_fp8", True, t16x128=(16, 128, 128, 4, 3, 1), t64x128=(64, 128, 128, 4, 3, 32), t128x128=(128, 128, 128, 8, 3, 32)),
     **_moe_tiles("moe", t128x256=(128, 256, 64, 8, 4, 16)),
 }
@@ -87,11 +88,12 @@ def main():
     parser.add_argument("--arch", type=int, choices=(80, 90), required=True)
     parser.add_argument("--out", required=True)
     parser.add_argument("--only", nargs="*", default=None)
+    parser.add_argument("--all", action="store_true", help="also the tiles of mixtures of experts")
     options = parser.parse_args()
     os.makedirs(options.out, exist_ok=True)
-    table = TABLE | (TABLE_90 if options.arch == 90 else {})
-    for name in options.only or table:
-        compile_kernel(table[name], name, options.arch, Path(options.out))
+    known = TABLE | EXPERTS | (EXPERTS_90 if options.arch == 90 else {})
+    for name in options.only or (known if options.all else TABLE):
+        compile_kernel(known[name], name, options.arch, Path(options.out))
 
 
 if __name__ == "__main__":
