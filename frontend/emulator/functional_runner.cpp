@@ -126,6 +126,8 @@ class Runner {
     for (size_t i = 0; i < resident_.size();) {
       const uint64_t before = summary_.warp_instructions;
       RunCta(*resident_[i]);
+      if (options_.by_cta)
+        summary_.cta_warp_instructions[resident_[i]->linear] += summary_.warp_instructions - before;
       if (slice_values_ >= kSliceValuesPerTurn) ++starts;
       progress |= summary_.warp_instructions != before;
       if (resident_[i]->live_warps == 0 && !resident_[i]->ended) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "frontend/emulator/launch_program.h"
@@ -18,6 +19,7 @@ struct RunnerOptions {
   uint32_t sms = 108;
   uint32_t ctas_per_sm = 0;  // 0: what registers, shared memory, threads and 32 CTAs allow on GA100 or GH100
   bool hash_stream = false;  // RunSummary::stream_hash
+  bool by_cta = false;       // RunSummary::cta_warp_instructions
   uint64_t max_warp_instructions = 0;  // 0: none. An Error (kDidNotFinish) when more are needed
   std::vector<uint64_t> only_ctas;  // linear indices; empty: the whole grid. Of clusters: the whole of them
   // Not 0: asynchronous effects (bulk copies, LDGSTS, remote shared memory) take place at random moments, at the
@@ -31,6 +33,7 @@ struct RunSummary {
   // Depends on every warp's instructions, lanes and addresses in order, and not on how warps were
   // interleaved.
   uint64_t stream_hash = 0;
+  std::map<uint64_t, uint64_t> cta_warp_instructions;  // by linear index
 };
 
 // Deadlock and the instruction limit are errors that say who waits where.

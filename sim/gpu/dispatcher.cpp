@@ -67,10 +67,26 @@ void Dispatcher::Remove(uint32_t launch) {
   std::erase_if(launches_, [&](const Launch& l) { return l.id == launch; });
 }
 
-Dispatcher::Launch* Dispatcher::Find(uint32_t launch) {
+const Dispatcher::Launch* Dispatcher::Find(uint32_t launch) const {
   const auto it =
       std::find_if(launches_.begin(), launches_.end(), [&](const Launch& l) { return l.id == launch; });
   return it == launches_.end() ? nullptr : &*it;
+}
+
+Dispatcher::Launch* Dispatcher::Find(uint32_t launch) {
+  return const_cast<Launch*>(std::as_const(*this).Find(launch));
+}
+
+uint64_t Dispatcher::Dispatched(uint32_t launch) const {
+  const Launch* of = Find(launch);
+  return of == nullptr ? 0 : of->next;
+}
+
+void Dispatcher::LeaveOut(uint32_t launch, uint64_t ctas) {
+  Launch* of = Find(launch);
+  HEDDLE_CHECK(of != nullptr && ctas <= of->count - of->next && ctas % of->cluster_ctas == 0,
+               "gpu.dispatcher", 0, "CTAs are left out that there are not");
+  of->next += ctas;
 }
 
 void Dispatcher::Finished(uint32_t sm, uint32_t launch, Cycle at) {

@@ -39,7 +39,9 @@ class Dispatcher {
   // `launch`: the caller's number. CTAs go out from `at` on. `max_per_sm` of them fit an empty SM.
   void Add(uint32_t launch, const isa::LaunchShape& shape, uint32_t max_per_sm, Cycle at);
   void Finished(uint32_t sm, uint32_t launch, Cycle at);
-  void Remove(uint32_t launch);  // all of its CTAs have gone out
+  void Remove(uint32_t launch);                   // all of its CTAs have gone out
+  uint64_t Dispatched(uint32_t launch) const;     // CTAs that have gone out, those left out included
+  void LeaveOut(uint32_t launch, uint64_t ctas);  // the next ones; whole clusters, no more than there are
 
   // Dispatches what can be in [begin, end), and starts what was dispatched launch.cta_launch_latency_cycles before.
   void Run(Cycle begin, Cycle end);
@@ -83,6 +85,7 @@ class Dispatcher {
   bool HasRoom(const Launch& launch, uint32_t sm) const;
   Cycle NextDispatch(Cycle now) const;
   Launch* Find(uint32_t launch);
+  const Launch* Find(uint32_t launch) const;
   const Launch* HeadAt(Cycle at) const;  // the first in the queue that may go out at `at`
   Cycle EarliestFrom(Cycle after) const;
   void Hear(Cycle until);

@@ -37,7 +37,6 @@ struct Gpu::State {
   void StartDue(Cycle end);
   void Start(uint32_t launch, Cycle at);
   void ApplyCachePolicy();
-  void PlaceStaticData(const isa::LaunchProgram& program);
   void EndDue(Cycle begin, Cycle end);
   void End(RunningLaunch* launch, Cycle at, Cycle charge_until);
   Cycle EndOf(const RunningLaunch& launch) const;       // of the kernel
@@ -52,6 +51,7 @@ struct Gpu::State {
   void PublishStores();
   void ServeMemory(Cycle begin, Cycle end);
   void CollectFinished();
+  void LeaveOutCtas();
   void SampleTimelines();
   void Report(bool always);
   const RunningLaunch* OverLimit() const;
@@ -99,9 +99,11 @@ struct Gpu::State {
   std::vector<DueStart> starts;
   std::vector<uint16_t> free_statistics;
   std::vector<stats::LaunchStats> results;
+  std::vector<std::optional<stats::Sampling>> samplings;
   std::vector<stats::Timeline> timelines;
   std::vector<bool> ended;
   uint32_t ended_count = 0;
+  Cycle left_out = 0;  // by launches that have ended: later ones start so much later
   uint64_t ctas_total = 0;
   uint64_t ctas_done = 0;
   uint64_t ctas_reported = 0;
@@ -148,6 +150,7 @@ void Gpu::State::StartCta(uint32_t sm, uint32_t launch, Dim3 cta, Cycle at) {
     if (run.grid_ready != 0) sms[sm].SetGridReady(handle, run.grid_ready);
   }
   if (run.timeline) run.timeline->StartCta(sm, cta, at);
+  if (run.sampler) run.sampler->Started(at);
   const isa::LaunchShape& shape = launches[launch].program->shape();
   if (shape.IsCluster()) {
     const uint32_t rank = shape.ClusterRank(cta);
@@ -179,9 +182,11 @@ Result<std::vector<stats::LaunchStats>> Gpu::State::Run(std::span<const LaunchRe
   graph = std::make_unique<LaunchGraph>(std::move(built).value());
   launches = requests;
   results.assign(requests.size(), {});
+  samplings.assign(requests.size(), std::nullopt);
   timelines.assign(options.timeline ? requests.size() : 0, {});
   ended.assign(requests.size(), false);
   ended_count = 0;
+  left_out = 0;
   ctas_total = ctas_done = ctas_reported = 0;
   clusters_left = 0;
   for (const LaunchRequest& request : requests) {
@@ -207,15 +212,13 @@ Result<std::vector<stats::LaunchStats>> Gpu::State::Run(std::span<const LaunchRe
     PublishStores();
     ServeMemory(begin, end);
     CollectFinished();
+    LeaveOutCtas();
     now = end;
     if (options.timeline) SampleTimelines();
     Report(false);
     if (const RunningLaunch* over = OverLimit()) {
       broken = true;
-      return Error{ExitCode::kDidNotFinish, over->request->name,
-                   fmt::format("has not finished {} cycles after its start: {} of {} CTAs have",
-                               options.max_cycles, over->finished, over->ctas),
-                   "raise the limit of cycles, or look for a spin loop that never ends"};
+      return over->OverLimit(options.max_cycles);
     }
   }
   Report(true);
@@ -262,10 +265,12 @@ void Gpu::State::Start(uint32_t launch, Cycle at) {
   if (options.timeline)
     running.back()->timeline = std::make_unique<TimelineRecorder>(request.program->shape().grid, at);
   if (!graph->WaitsFor(launch).empty()) running.back()->grid_ready = kNever;  // started by a trigger
-  PlaceStaticData(*request.program);
+  running.back()->PlaceStaticData(&memory);
   const Cycle overhead = options.launch_overhead ? description.launch.overhead_cycles : 0;
   const isa::LaunchShape& shape = request.program->shape();
-  dispatcher.Add(launch, shape, sm::MaxResidentCtas(description, shape), at + overhead);
+  const uint32_t per_sm = sm::MaxResidentCtas(description, shape);
+  dispatcher.Add(launch, shape, per_sm, at + overhead);
+  running.back()->StartSampling(description, uint64_t{per_sm} * sms.size());
 }
 
 void Gpu::State::ApplyCachePolicy() {
@@ -279,16 +284,6 @@ void Gpu::State::ApplyCachePolicy() {
   if (warm) return;
   memory.InvalidateCaches();
   if (options.cache_policy == CachePolicy::kFlush) memory.FillWithForeignLines();
-}
-
-// A launch finds what an earlier run of the same kernel has left of code, parameters and translations; caches are cold of
-// data alone. Under Nsight Compute's cache control a kernel of two elements reads 256 bytes from DRAM, and its time
-// leaves no room for more.
-void Gpu::State::PlaceStaticData(const isa::LaunchProgram& program) {
-  const isa::LaunchShape& shape = program.shape();
-  memory.PlaceInL2(shape.code_address, program.code().instructions.size() * isa::kInstructionBytes);
-  if (shape.constant_bank_address[0] != 0)
-    memory.PlaceInL2(shape.constant_bank_address[0], sm::kConstantBank0Bytes);
 }
 
 Cycle Gpu::State::EndOf(const RunningLaunch& launch) const {
@@ -320,9 +315,13 @@ void Gpu::State::End(RunningLaunch* launch, Cycle at, Cycle charge_until) {
   stats::LaunchStats& result = results[launch->index];
   result = launch->Assemble();
   memory.TakeCounters(launch->statistics, &result.counters);
-  result.start_cycle = launch->start;
-  result.end_cycle = end;
+  result.start_cycle = launch->start + left_out;
+  result.end_cycle = end + left_out;
   result.counters.sm_cycles_elapsed = end - launch->start;
+  if (launch->sampler) {
+    samplings[launch->index] = launch->sampler->Extrapolate(&result);
+    left_out = result.end_cycle - end;
+  }
   if (options.launch_overhead) result.counters.lts_t_bytes += description.launch.l2_bytes;
   if (launch->timeline) timelines[launch->index] = launch->timeline->Take(end, result.counters);
   free_statistics.push_back(launch->statistics);
@@ -446,14 +445,19 @@ void Gpu::State::CollectFinished() {
   for (const auto& launch : running) Trigger(launch.get());
 }
 
+void Gpu::State::LeaveOutCtas() {
+  for (const auto& launch : running) {
+    const uint64_t ctas = launch->CtasToLeaveOut(running.size() == 1, sms, memory, dispatcher);
+    dispatcher.LeaveOut(launch->index, ctas);
+    launch->ctas -= ctas;
+    ctas_total -= ctas;
+  }
+}
+
 // At the window's edge, when everything that left before it has been served.
 void Gpu::State::SampleTimelines() {
-  for (const auto& launch : running) {
-    if (!launch->timeline->IsDue(now)) continue;
-    stats::Counters counters = launch->CountersSoFar(sms);
-    memory.AddCounters(launch->statistics, &counters);
-    launch->timeline->Sample(now, counters);
-  }
+  for (const auto& launch : running)
+    if (launch->timeline->IsDue(now)) launch->timeline->Sample(now, launch->CountersSoFar(sms, memory));
 }
 
 void Gpu::State::Report(bool always) {
@@ -488,6 +492,7 @@ Result<std::vector<stats::LaunchStats>> Gpu::Run(std::span<const LaunchRequest> 
   return state_->Run(launches);
 }
 const std::vector<bool>& Gpu::ended() const { return state_->ended; }
+const std::vector<std::optional<stats::Sampling>>& Gpu::samplings() const { return state_->samplings; }
 std::vector<stats::Timeline> Gpu::TakeTimelines() { return std::move(state_->timelines); }
 Cycle Gpu::now() const { return state_->now; }
 

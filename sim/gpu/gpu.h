@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "sim/base/result.h"
 #include "sim/base/types.h"
 #include "sim/stats/launch_stats.h"
+#include "sim/stats/sampling.h"
 #include "sim/stats/timeline.h"
 
 namespace heddle::config {
@@ -36,11 +38,18 @@ enum class CachePolicy : uint8_t {
   kFlush,  // full of another buffer's lines, dirty up to the limit: what a benchmark's flush kernel leaves
 };
 
+// A launch of which CTAs may be left out (sim/gpu/sampling.h).
+struct SamplingRequest {
+  uint64_t period_ctas = 1;   // CTAs do the same work as those so many later in the order of the grid
+  std::string whole_because;  // why all of it must be simulated; empty: it need not
+};
+
 struct LaunchRequest {
   isa::LaunchProgram* program = nullptr;  // outlives Run
   std::string name;                       // for messages
   uint32_t stream = 0;                    // launches of a stream run one after the other, in the order given
   std::vector<uint32_t> depends_on;       // indices of launches that must have ended
+  std::optional<SamplingRequest> sampling = std::nullopt;  // none: every CTA is simulated
 };
 
 struct Progress {
@@ -58,7 +67,8 @@ struct RunOptions {
   double window_fraction = 1.0;  // of the longest window that is sound; for tests
   uint64_t shuffle_seed =
       0;  // not 0: SMs, GPCs and slices are processed in another order, to the same result
-  bool launch_overhead = true;  // count overhead_cycles, drain_cycles and l2_bytes of the description's launch
+  bool launch_overhead =
+      true;  // count overhead_cycles, drain_cycles and l2_bytes of the description's launch
   bool allow_foreign_cubins = false;  // run cubins that the description does not list in runs_sm_versions
   bool per_pc = true;                 // collect LaunchStats::per_pc
   bool timeline = false;              // keep TakeTimelines(); it changes nothing else
@@ -85,6 +95,9 @@ class Gpu {
 
   // Of the last Run: which launches ended, by index. Statistics of the others are zero.
   const std::vector<bool>& ended() const;
+
+  // Of the last Run: what became of LaunchRequest::sampling, by index; empty for launches without one.
+  const std::vector<std::optional<stats::Sampling>>& samplings() const;
 
   // Of the last Run, with RunOptions::timeline: by index, empty for launches that have not ended. Moves them out.
   std::vector<stats::Timeline> TakeTimelines();

@@ -7,6 +7,8 @@
 #include <numeric>
 
 #include "sim/base/check.h"
+#include "sim/gpu/dispatcher.h"
+#include "sim/gpu/memory_system.h"
 #include "sim/isa/matrix.h"
 
 namespace heddle::gpu {
@@ -81,6 +83,21 @@ RunningLaunch::RunningLaunch(const config::Gpu& gpu, const LaunchRequest& launch
       sums_of_chunk.per_pc.resize(launch.program->code().instructions.size());
 }
 
+void RunningLaunch::PlaceStaticData(MemorySystem* memory) const {
+  const isa::LaunchShape& shape = request->program->shape();
+  memory->PlaceInL2(shape.code_address,
+                    request->program->code().instructions.size() * isa::kInstructionBytes);
+  if (shape.constant_bank_address[0] != 0)
+    memory->PlaceInL2(shape.constant_bank_address[0], sm::kConstantBank0Bytes);
+}
+
+void RunningLaunch::StartSampling(const config::Gpu& gpu, uint64_t machine_ctas) {
+  if (!request->sampling) return;
+  const double lines = static_cast<double>(gpu.l2.size_bytes) / static_cast<double>(gpu.l2.line_bytes);
+  sampler.emplace(*request->sampling, request->program->shape(), request->program->code(),
+                  SampledMachine{machine_ctas, static_cast<uint64_t>(lines * gpu.l2.dirty_limit_fraction)});
+}
+
 RunningLaunch::OnSm& RunningLaunch::Open(sm::Sm* sm, Cycle at) {
   OnSm& on = on_sm[sm->id()];
   if (on.open) return on;
@@ -100,10 +117,28 @@ void RunningLaunch::Close(std::vector<sm::Sm>* sms, Cycle at) {
   }
 }
 
-stats::Counters RunningLaunch::CountersSoFar(const std::vector<sm::Sm>& sms) const {
+uint64_t RunningLaunch::CtasToLeaveOut(bool alone, const std::vector<sm::Sm>& sms, const MemorySystem& memory,
+                                       const Dispatcher& dispatcher) {
+  if (!sampler) return 0;
+  if (!alone) sampler->Disturb();
+  if (!sampler->IsDue()) return 0;
+  return sampler->Decide(CountersSoFar(sms, memory), memory.DirtyLines(), dispatcher.Dispatched(index),
+                         finished);
+}
+
+Error RunningLaunch::OverLimit(Cycle max_cycles) const {
+  return {ExitCode::kDidNotFinish, request->name,
+          fmt::format("has not finished {} cycles after its start: {} of {} CTAs have", max_cycles, finished,
+                      ctas),
+          "raise the limit of cycles, or look for a spin loop that never ends"};
+}
+
+stats::Counters RunningLaunch::CountersSoFar(const std::vector<sm::Sm>& sms,
+                                             const MemorySystem& memory) const {
   stats::Counters sum;
   for (uint32_t sm = 0; sm < on_sm.size(); ++sm)
     if (on_sm[sm].open) sum += sms[sm].CountersOf(on_sm[sm].handle);
+  memory.AddCounters(statistics, &sum);
   return sum;
 }
 

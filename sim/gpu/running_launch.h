@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/base/types.h"
 #include "sim/config/gpu_description.h"
 #include "sim/gpu/gpu.h"
+#include "sim/gpu/sampling.h"
 #include "sim/gpu/timeline_recorder.h"
 #include "sim/isa/warp_stream.h"
 #include "sim/sm/kernel_timing.h"
@@ -25,6 +27,9 @@ inline uint32_t FirstOfChunk(uint32_t chunk, uint32_t chunks, uint32_t sms) {
   return CeilDiv(chunk * sms, chunks);
 }
 
+class Dispatcher;
+class MemorySystem;
+
 struct RunningLaunch {
   // SMs of a chunk share their sums, so that SMs that run at the same time have sums of their own.
   RunningLaunch(const config::Gpu& gpu, const LaunchRequest& launch, uint32_t launch_index, uint16_t sums,
@@ -36,6 +41,11 @@ struct RunningLaunch {
     bool open = false;
   };
 
+  // A launch finds what an earlier run of the same kernel has left of code, parameters and translations; caches are cold of
+  // data alone. Under Nsight Compute's cache control a kernel of two elements reads 256 bytes from DRAM, and its time
+  // leaves no room for more.
+  void PlaceStaticData(MemorySystem* memory) const;
+
   // Opens the launch on an SM that has not run it yet.
   OnSm& Open(sm::Sm* sm, Cycle at);
   // Closes it everywhere; `sms` by number. Charges issue slots up to `at`.
@@ -45,8 +55,14 @@ struct RunningLaunch {
 
   bool AllFinished() const { return finished == ctas; }
 
-  // What its SMs have counted so far.
-  stats::Counters CountersSoFar(const std::vector<sm::Sm>& sms) const;
+  // Where sampled mode asks for it. `machine_ctas` of it fit the whole GPU.
+  void StartSampling(const config::Gpu& gpu, uint64_t machine_ctas);
+  // Of the next CTAs, how many sampled mode leaves out now. `alone`: nothing else runs.
+  uint64_t CtasToLeaveOut(bool alone, const std::vector<sm::Sm>& sms, const MemorySystem& memory,
+                          const Dispatcher& dispatcher);
+  // What has been counted of it so far.
+  stats::Counters CountersSoFar(const std::vector<sm::Sm>& sms, const MemorySystem& memory) const;
+  Error OverLimit(Cycle max_cycles) const;
 
   const LaunchRequest* request;
   uint32_t index;
@@ -56,7 +72,7 @@ struct RunningLaunch {
   // What two threads write does not share a cache line.
   struct alignas(128) ChunkStats : stats::LaunchStats {};
   std::vector<ChunkStats> chunk_stats;
-  uint64_t ctas;
+  uint64_t ctas;  // those left out no longer count
   uint64_t finished = 0;
   uint64_t triggered = 0;  // CTAs that executed PREEXIT, or ended without
   Cycle last_trigger = 0;
@@ -66,6 +82,7 @@ struct RunningLaunch {
   Cycle last_finish = 0;
   Cycle last_acknowledged = 0;                 // of its writes
   std::unique_ptr<TimelineRecorder> timeline;  // where one is wanted
+  std::optional<Sampler> sampler;              // of sampled mode
 };
 
 }  // namespace heddle::gpu

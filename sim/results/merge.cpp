@@ -111,6 +111,11 @@ INSERT INTO main.counter_sample SELECT n.new_id, s.cycle, d.stat_id, s.value
 DROP TABLE temp.new_timeline;
 )sql";
 
+constexpr std::string_view kMergeSamplingSql = R"sql(
+INSERT INTO main.sampling SELECT n.new_id, s.ctas, s.simulated_ctas, s.jumps, s.interval_cycles, s.whole_because,
+         s.like_ordinal FROM new_launch n JOIN source.sampling s ON s.launch_id = n.old_id;
+)sql";
+
 constexpr std::string_view kMergeEndSql = R"sql(
 DROP TABLE temp.new_kernel; DROP TABLE temp.new_run; DROP TABLE temp.new_launch; DROP TABLE temp.new_hardware;
 DROP TABLE temp.stat_map; DROP TABLE temp.stall_map;
@@ -146,6 +151,7 @@ Status MergeOne(sqlite::Database* target, const std::string& source) {
     if (version >= kBarrierWaitVersion) HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeWaitsSql));
     HEDDLE_RETURN_IF_ERROR(MergeHardware(target, version >= kHardwareLaunchVersion));
     if (version >= kTimelineVersion) HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeTimelineSql));
+    if (version >= kSamplingVersion) HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeSamplingSql));
     HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeEndSql));
     HEDDLE_RETURN_IF_ERROR(transaction.Commit());
   }
@@ -216,6 +222,11 @@ constexpr DumpQuery kDumpQueries[] = {
      "SELECT l.key, s.cycle, d.name, s.value FROM counter_sample s JOIN launch l USING (launch_id) "
      "JOIN stat_def d USING (stat_id) ORDER BY l.key, s.cycle, d.name",
      kTimelineVersion},
+    {"sampling",
+     "SELECT l.key, s.ctas, s.simulated_ctas, s.jumps, s.interval_cycles, s.whole_because, s.like_ordinal "
+     "FROM sampling s "
+     "JOIN launch l USING (launch_id) ORDER BY l.key",
+     kSamplingVersion},
     {"trace_issue",
      "SELECT l.key, s.kind, s.detail, s.count FROM trace_issue s JOIN launch l USING (launch_id) "
      "ORDER BY l.key, s.kind, s.detail"},

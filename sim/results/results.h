@@ -15,12 +15,13 @@
 #include "sim/isa/warp_stream.h"
 #include "sim/sqlite/sqlite.h"
 #include "sim/stats/launch_stats.h"
+#include "sim/stats/sampling.h"
 #include "sim/stats/timeline.h"
 
 namespace heddle::results {
 
 inline constexpr int32_t kApplicationId = 0x4845444c;  // "HEDL"
-inline constexpr int kSchemaVersion = 4;
+inline constexpr int kSchemaVersion = 5;
 inline constexpr int kTimelineVersion = 4;  // the first with the tables cta and counter_sample
 extern const char* const
     kModelVersion;  // changes when the same input gives other cycles; part of every launch key
@@ -52,7 +53,8 @@ struct LaunchRecord {
   std::string execution;  // follows from the rest: not part of the key
   std::string cache_policy;
   std::string dependence;
-  std::string options;  // whatever else changes the result; only hashed
+  std::optional<stats::Sampling> sampling;  // of mode sampled; follows from the rest
+  std::string options;                      // whatever else changes the result; only hashed
   uint64_t duration_ps = 0;
 };
 

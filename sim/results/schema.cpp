@@ -48,7 +48,8 @@ Status Upgrade(sqlite::Database* database) {
   constexpr Addition kAdditions[] = {{kBarrierWaitVersion, "CREATE TABLE barrier_wait "},
                                      {kHardwareLaunchVersion, "CREATE TABLE hardware_launch "},
                                      {kTimelineVersion, "CREATE TABLE cta "},
-                                     {kTimelineVersion, "CREATE TABLE counter_sample "}};
+                                     {kTimelineVersion, "CREATE TABLE counter_sample "},
+                                     {kSamplingVersion, "CREATE TABLE sampling "}};
   HEDDLE_ASSIGN_OR_RETURN(const int64_t version, database->QueryInteger("PRAGMA user_version"));
   if (version >= kSchemaVersion) return Ok();
   for (const Addition& addition : kAdditions) {

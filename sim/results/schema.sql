@@ -57,7 +57,7 @@ CREATE TABLE launch (
   block_x INTEGER NOT NULL, block_y INTEGER NOT NULL, block_z INTEGER NOT NULL,
   shared_bytes_per_cta INTEGER NOT NULL,
   grid_frozen INTEGER NOT NULL,     -- 1: the grid does not follow the machine's properties
-  mode TEXT NOT NULL,               -- full or skeleton
+  mode TEXT NOT NULL,               -- full, skeleton or sampled
   execution TEXT NOT NULL,          -- full, the slice that was found to give the same stream, or recorded
   cache_policy TEXT NOT NULL,       -- cold, warm or flush
   dependence TEXT NOT NULL,         -- control_bits, interlocked, rescheduled or scoreboard
@@ -137,6 +137,18 @@ CREATE TABLE counter_sample (
   value INTEGER NOT NULL,
   PRIMARY KEY (launch_id, cycle, stat_id)
 ) STRICT, WITHOUT ROWID;
+
+-- What sampled mode did with a launch; launches of other modes have no row. Where CTAs were left out, everything that is
+-- stored of the launch is extrapolated. Since schema version 5.
+CREATE TABLE sampling (
+  launch_id INTEGER PRIMARY KEY REFERENCES launch ON DELETE CASCADE,
+  ctas INTEGER NOT NULL,            -- of the grid
+  simulated_ctas INTEGER NOT NULL,
+  jumps INTEGER NOT NULL,           -- parts of the grid that were left out
+  interval_cycles INTEGER NOT NULL, -- the launch takes its cycles plus or minus so many, with a confidence of 95 %
+  whole_because TEXT NOT NULL,      -- why nothing was left out; empty where something was
+  like_ordinal INTEGER              -- launch of the trace that this one is alike, and that was simulated in its place; NULL: none
+) STRICT;
 
 -- What was odd about the trace: unknown contents that reached an address or a branch, unsupported instructions.
 CREATE TABLE trace_issue (
@@ -221,16 +233,21 @@ JOIN v_stat w ON w.launch_id = l.launch_id AND w.name = 'dram_write_bytes'
 JOIN v_stat t ON t.launch_id = l.launch_id AND t.name = 'sm_ops_tensor';
 
 -- One line a launch: what the table of `heddle run` shows. The tensor pipe's share is of the cycles of all sub-cores' pipes.
+-- simulated_percent (of the CTAs), interval_percent (half of the 95 % interval, of the cycles), whole_because and
+-- like_ordinal are NULL outside of sampled mode.
 CREATE VIEW v_launch AS
 SELECT l.launch_id, c.name AS machine, k.name AS kernel,
        l.grid_x || 'x' || l.grid_y || 'x' || l.grid_z AS grid, i.cycles, i.duration_us, i.warp_instructions, i.ipc_sm,
        100.0 * t.value / MAX(s.value, 1) AS tensor_pipe_percent,
        r.dram_bytes_per_second / 1e9 AS dram_gb_s, r.dram_percent,
-       l.trace_name, l.ordinal, l.run_id
+       l.trace_name, l.ordinal, l.run_id,
+       100.0 * p.simulated_ctas / p.ctas AS simulated_percent,
+       100.0 * p.interval_cycles / MAX(i.cycles, 1) AS interval_percent, p.whole_because, p.like_ordinal
 FROM launch l JOIN config c USING (config_id) JOIN kernel k USING (kernel_id) JOIN v_ipc i USING (launch_id)
 JOIN v_roofline r USING (launch_id)
 JOIN v_stat t ON t.launch_id = l.launch_id AND t.name = 'sm_pipe_tensor_cycles_active'
-JOIN v_stat s ON s.launch_id = l.launch_id AND s.name = 'smsp_issue_slots';
+JOIN v_stat s ON s.launch_id = l.launch_id AND s.name = 'smsp_issue_slots'
+LEFT JOIN sampling p ON p.launch_id = l.launch_id;
 
 -- Share of the issue slots by cause. Names and shares are looked up only where a query asks for them.
 CREATE VIEW v_stall AS

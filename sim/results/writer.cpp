@@ -193,7 +193,21 @@ Status Writer::AddLaunch(const LaunchRecord& record, const ConfigRecord& config,
   launch.Bind(record.mode).Bind(record.execution).Bind(record.cache_policy).Bind(record.dependence);
   launch.Bind(stats.start_cycle).Bind(stats.end_cycle).Bind(record.duration_ps);
   HEDDLE_RETURN_IF_ERROR(launch.Run());
-  HEDDLE_RETURN_IF_ERROR(AddCounts(database_.LastInsertId(), stats, issues));
+  const int64_t launch_id = database_.LastInsertId();
+  HEDDLE_RETURN_IF_ERROR(AddCounts(launch_id, stats, issues));
+  if (record.sampling) {
+    HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement sampling,
+                            database_.Prepare("INSERT INTO sampling VALUES (?, ?, ?, ?, ?, ?, ?)"));
+    const uint64_t ctas = shape.grid.Count();
+    sampling.Bind(launch_id).Bind(ctas).Bind(ctas - record.sampling->ctas_left_out);
+    sampling.Bind(record.sampling->jumps).Bind(record.sampling->interval_cycles);
+    sampling.Bind(record.sampling->whole_because);
+    if (record.sampling->like_ordinal)
+      sampling.Bind(*record.sampling->like_ordinal);
+    else
+      sampling.BindNull();
+    HEDDLE_RETURN_IF_ERROR(sampling.Run());
+  }
   return transaction.Commit();
 }
 

@@ -26,6 +26,7 @@ struct ScriptedKernel {
   bool loads = true;
   bool stores = false;
   bool atomics = false;  // instead of loads
+  bool strong = false;   // the loads or atomics say so
   uint8_t bytes_per_lane = 4;
   // First byte of what warp `warp` (of the grid) touches in iteration `i`; lanes are consecutive, or all on one word.
   std::function<uint64_t(uint64_t warp, uint32_t i)> load_address;
@@ -59,6 +60,11 @@ class ScriptedProgram : public isa::LaunchProgram {
         address.reg = 2;
         address.flags = isa::kAddress64;
         instruction.operands[instruction.operand_count++] = address;
+      }
+      if (kernel_.strong && code_.instructions.empty()) {
+        instruction.modifiers[0] = isa::Mod::kSTRONG;
+        instruction.modifiers[1] = isa::Mod::kGPU;
+        instruction.modifier_count = 2;
       }
       code_.instructions.push_back(instruction);
     };

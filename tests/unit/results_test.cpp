@@ -136,11 +136,11 @@ TEST_F(Results, FilesOfTheFirstVersionAreRead) {
   ASSERT_TRUE(WriteFile(Path("old.db"), {0}).ok());
   {
     Result<sqlite::Database> old = sqlite::Database::Open(Path("old.db"), sqlite::Database::Mode::kReadWrite);
-    ASSERT_TRUE(
-        old->Execute("DROP TABLE barrier_wait; DROP TABLE hardware_launch; DROP TABLE cta; "
-                     "DROP TABLE counter_sample; DROP INDEX hardware_run_of_launch; DROP VIEW v_stall; "
-                     "CREATE VIEW v_stall AS SELECT 1 AS old; PRAGMA user_version = 1")
-            .ok());
+    ASSERT_TRUE(old->Execute("DROP TABLE barrier_wait; DROP TABLE hardware_launch; DROP TABLE cta; "
+                             "DROP TABLE counter_sample; DROP TABLE sampling; DROP INDEX "
+                             "hardware_run_of_launch; DROP VIEW v_stall; "
+                             "CREATE VIEW v_stall AS SELECT 1 AS old; PRAGMA user_version = 1")
+                    .ok());
   }
   EXPECT_EQ(Dump(Path("old.db")).find("# barrier_wait"), std::string::npos);
   ASSERT_TRUE(WriteFile(Path("b.db"), {1}).ok());
@@ -152,6 +152,7 @@ TEST_F(Results, FilesOfTheFirstVersionAreRead) {
   EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM barrier_wait"), 2);
   EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM hardware_launch"), 0);
   EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM cta JOIN counter_sample USING (launch_id)"), 0);
+  EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM v_launch WHERE simulated_percent IS NULL"), 2);
   EXPECT_GT(*database->QueryInteger("SELECT SUM(slots) FROM v_stall"), 0) << "views are made anew";
   EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM pragma_index_info('hardware_run_of_launch')"), 1);
 }

@@ -87,6 +87,17 @@ std::string TopStalls(std::span<const Cause> causes, size_t count) {
   return text;
 }
 
+// "9.8% of CTAs, +-0.60%" of a sampled launch, why it was simulated whole, or nothing outside of sampled mode.
+std::string SampledText(const sqlite::Statement& launch) {
+  constexpr int kSimulated = 14;
+  if (launch.IsNull(kSimulated)) return "";
+  const std::string like =
+      launch.IsNull(kSimulated + 3) ? "" : fmt::format("as launch {}: ", launch.Integer(kSimulated + 3));
+  if (!launch.Text(kSimulated + 2).empty()) return like + "whole: " + launch.Text(kSimulated + 2);
+  return fmt::format("{}{:.1f}% of CTAs, +-{:.2f}%", like, launch.Real(kSimulated),
+                     launch.Real(kSimulated + 1));
+}
+
 }  // namespace
 
 Status PrintLaunchTable(sqlite::Database* database, const std::string& where) {
@@ -105,15 +116,22 @@ Status PrintLaunchTable(sqlite::Database* database, const std::string& where) {
                   "DRAM%",
                   "waits for (share of issue slots)"};
   table.right = {false, false, false, true, true, true, true, true, true, true, false};
+  std::vector<std::string> sampled;
   while (true) {
     HEDDLE_ASSIGN_OR_RETURN(const bool row, launches.Step());
     if (!row) break;
     HEDDLE_ASSIGN_OR_RETURN(const std::span<const Cause> causes, stalls.Of(launches.Integer(0)));
+    sampled.push_back(SampledText(launches));
     table.rows.push_back({launches.Text(1), Shortened(launches.Text(2)), launches.Text(3),
                           Grouped(launches.Integer(4)), fmt::format("{:.1f}", launches.Real(5)),
                           Grouped(launches.Integer(6)), fmt::format("{:.2f}", launches.Real(7)),
                           fmt::format("{:.1f}", launches.Real(8)), fmt::format("{:.0f}", launches.Real(9)),
                           fmt::format("{:.1f}", launches.Real(10)), TopStalls(causes, 3)});
+  }
+  if (std::any_of(sampled.begin(), sampled.end(), [](const std::string& text) { return !text.empty(); })) {
+    table.header.insert(table.header.end() - 1, "sampled");
+    table.right.insert(table.right.end() - 1, false);
+    for (size_t i = 0; i < sampled.size(); ++i) table.rows[i].insert(table.rows[i].end() - 1, sampled[i]);
   }
   Print(table);
   return Ok();

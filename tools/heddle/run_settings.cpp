@@ -104,7 +104,9 @@ po::options_description RunOptionsDescription() {
       "kernel,k", po::value<std::string>(), "only launches whose kernel matches this regular expression")(
       "launch,l", po::value<std::string>()->default_value(""),
       "only these launches of each trace: 0-3,7,12-")(
-      "mode", po::value<std::string>()->default_value("skeleton"), "skeleton, or full: compute all data too")(
+      "mode", po::value<std::string>()->default_value("skeleton"),
+      "skeleton; full: compute all data too; or sampled: leave out the middle of large grids, with an "
+      "interval")(
       "cache", po::value<std::string>()->default_value("cold"),
       "caches before each launch: cold, warm (as the launch before left them) or flush (full of other, dirty "
       "lines)")("threads,t", po::value<uint32_t>()->default_value(0),
@@ -147,9 +149,11 @@ Result<RunSettings> ParseRunSettings(const po::variables_map& values, Arguments 
   settings.launch_setting.wanted = [launches](uint32_t ordinal) { return launches.Contains(ordinal); };
   settings.launch_setting.mode = values["mode"].as<std::string>();
   HEDDLE_ASSIGN_OR_RETURN(
-      settings.mode, Choose("--mode", settings.launch_setting.mode,
-                            std::array<std::pair<const char*, replay::Mode>, 2>{
-                                {{"skeleton", replay::Mode::kSkeleton}, {"full", replay::Mode::kFull}}}));
+      settings.mode,
+      Choose("--mode", settings.launch_setting.mode,
+             std::array<std::pair<const char*, replay::Mode>, 3>{{{"skeleton", replay::Mode::kSkeleton},
+                                                                  {"full", replay::Mode::kFull},
+                                                                  {"sampled", replay::Mode::kSampled}}}));
   settings.launch_setting.cache = values["cache"].as<std::string>();
   HEDDLE_ASSIGN_OR_RETURN(
       settings.cache_policy,
@@ -163,6 +167,9 @@ Result<RunSettings> ParseRunSettings(const po::variables_map& values, Arguments 
   settings.allow_foreign_cubins = values.count("allow-foreign") != 0;
   settings.lenient = values.count("lenient") != 0;
   settings.timeline = values.count("timeline") != 0;
+  if (settings.timeline && settings.mode == replay::Mode::kSampled)
+    return Usage("--timeline", "a sampled launch has no timeline: most of its CTAs do not run",
+                 "leave out --mode sampled");
   settings.database = values["db"].as<std::string>();
   if (values.count("publish") != 0) {
     settings.publish = values["publish"].as<std::string>();

@@ -38,9 +38,10 @@ po::options_description Options() {
       "kernel,k", po::value<std::string>(), "only launches whose kernel matches this regular expression")(
       "launch,l", po::value<std::string>()->default_value(""),
       "only these launches of each trace: 0-3,7,12-")(
-      "mode", po::value<std::string>()->default_value("skeleton"), "skeleton, or full: compute all data too")(
-      "cache", po::value<std::string>()->default_value("cold"),
-      "caches before each launch: cold, warm or flush")(
+      "mode", po::value<std::string>()->default_value("skeleton"),
+      "skeleton; full: compute all data too; or sampled: leave out the middle of large grids, with an "
+      "interval")("cache", po::value<std::string>()->default_value("cold"),
+                  "caches before each launch: cold, warm or flush")(
       "max-cycles", po::value<uint64_t>()->default_value(0),
       "give up on a launch after this many cycles; 0: never")(
       "allow-foreign", "run cubins of another architecture than the machine's")(

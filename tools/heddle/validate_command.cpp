@@ -35,6 +35,7 @@ po::options_description Options() {
       "only this many rows of each category and GPU, spread over their values; 0: all")(
       "placements", po::value<uint32_t>()->default_value(1),
       "simulate each row with this many placements of its buffers in DRAM; the first one counts")(
+      "sampled", "leave out the middle of large grids, as heddle run --mode sampled does")(
       "set,s", po::value<std::vector<std::string>>(), "PATH=VALUE: change every machine; may be repeated")(
       "recipes", text(), "folder of recipes; that of the sources when left out")(
       "db", text(),
@@ -81,6 +82,7 @@ Settings ReadSettings(const po::variables_map& values) {
   settings.plan.least_us = values["min-us"].as<double>();
   settings.plan.most_us = values["max-us"].as<double>();
   settings.plan.sample = values["sample"].as<uint32_t>();
+  settings.plan.sampled = values.count("sampled") != 0;
   settings.plan.placements = values["placements"].as<uint32_t>();
   if (values.count("set") != 0) settings.plan.overrides = values["set"].as<std::vector<std::string>>();
   settings.database = values["db"].as<std::string>();

@@ -17,7 +17,7 @@ struct LaunchSetting {
   std::function<bool(uint32_t ordinal)> wanted = nullptr;  // none: every launch
   std::function<bool(const std::string& text)> kernel =
       nullptr;                    // asked for the kernel's name and the launch's label; none: all
-  std::string mode = "skeleton";  // or "full"
+  std::string mode = "skeleton";  // or "full", "sampled"
   std::string cache = "cold";     // "warm", "flush"
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "frontend/emulator/device_memory.h"
@@ -14,6 +15,7 @@
 #include "frontend/sass/cubin.h"
 #include "frontend/sass/decoder.h"
 #include "frontend/sass/disassembler.h"
+#include "tools/replay/work_probe.h"
 
 namespace heddle::replay {
 namespace {
@@ -239,7 +241,7 @@ Result<emulator::EmulatedLaunch*> Replay::PrepareEmulated(uint32_t index) {
   description.track_unknown = state.any_unknown;
   description.machine = state.machine;
   description.program = state.programs[launch.function];
-  if (state.options.mode == Mode::kSkeleton) {
+  if (state.options.mode != Mode::kFull) {
     // Chosen on the first launch of a kernel, against its own contents, and kept for the others.
     auto [choice, is_new] = state.slices.try_emplace(launch.function);
     if (is_new && state.MaySteerLater(launch.function)) {
@@ -288,6 +290,50 @@ std::string Replay::execution(uint32_t launch) const {
   if (recorded(launch)) return "recorded";
   const auto choice = state_->slices.find(state_->resolved.launches[launch].function);
   return choice == state_->slices.end() ? "full" : std::string(emulator::Name(choice->second.slice->kind));
+}
+
+Result<std::optional<gpu::SamplingRequest>> Replay::Sampling(uint32_t launch) const {
+  constexpr uint64_t kLeastCtasPerSm = 8;  // of a grid that is worth it
+  State& state = *state_;
+  using Request = std::optional<gpu::SamplingRequest>;
+  if (state.options.mode != Mode::kSampled) return Request();
+  if (recorded(launch))
+    return Request({1, "it was recorded instruction by instruction: what its CTAs do is not compared"});
+  if (state.MaySteerLater(state.resolved.launches[launch].function))
+    return Request({1, "what it stores may steer a later launch"});
+  const emulator::EmulatedLaunch& emulated = *state.launches[launch];
+  if (emulated.shape().grid.Count() < kLeastCtasPerSm * state.machine.sm_count) return Request({1, ""});
+  HEDDLE_ASSIGN_OR_RETURN(gpu::SamplingRequest request, ProbeWork(emulated));
+  return Request(std::move(request));
+}
+
+std::string Replay::Likeness(uint32_t index) const {
+  State& state = *state_;
+  const trace::ResolvedLaunch& launch = state.resolved.launches[index];
+  if (recorded(index) || state.IsSteeredByMemory(launch.function) || state.MaySteerLater(launch.function))
+    return "";
+  std::string text = fmt::format("{}", launch.function);
+  for (const Dim3& dim : {launch.grid, launch.block, launch.cluster})
+    text += fmt::format(" {} {} {}", dim.x, dim.y, dim.z);
+  text += fmt::format(" {}", launch.dynamic_shared_bytes);
+  std::vector<size_t> seen;  // buffers, in the order in which parameters name them
+  for (size_t offset = 0; offset < launch.parameters.size(); offset += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, &launch.parameters[offset], std::min(sizeof word, launch.parameters.size() - offset));
+    const auto buffer = std::find_if(
+        state.resolved.buffers.begin(), state.resolved.buffers.end(),
+        [word](const auto& each) { return word >= each.address && word - each.address < each.size_bytes; });
+    if (buffer == state.resolved.buffers.end()) {
+      text += fmt::format(" {}", word);
+      continue;
+    }
+    const auto number = static_cast<size_t>(buffer - state.resolved.buffers.begin());
+    const auto known = std::find(seen.begin(), seen.end(), number);
+    text += fmt::format(" buffer {} of {} + {}", known - seen.begin(), buffer->size_bytes,
+                        word - buffer->address);
+    if (known == seen.end()) seen.push_back(number);
+  }
+  return text;
 }
 
 void Replay::Close(uint32_t launch) {

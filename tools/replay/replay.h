@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "frontend/trace/trace.h"
 #include "sim/base/result.h"
 #include "sim/config/gpu_description.h"
+#include "sim/gpu/gpu.h"
 #include "sim/isa/warp_stream.h"
 
 namespace heddle::emulator {
@@ -20,6 +22,7 @@ namespace heddle::replay {
 enum class Mode : uint8_t {
   kSkeleton,  // what decides control flow and addresses is computed, the rest is traced
   kFull,      // everything is computed; the output can be checked
+  kSampled,   // as kSkeleton, and the middle of large grids is left out (sim/gpu/sampling.h)
 };
 
 struct Options {
@@ -54,6 +57,15 @@ class Replay {
   // After Prepare: "recorded", "full", or the slice that skeleton mode runs with ("optimistic", "sound", "full" where no smaller
   // one gave the stream of full execution on sampled CTAs).
   std::string execution(uint32_t launch) const;
+
+  // After Prepare, in mode kSampled: what the sampler must know of the launch. In other modes none. Some of its CTAs are run
+  // without timing, to see whether they do equal work.
+  Result<std::optional<gpu::SamplingRequest>> Sampling(uint32_t launch) const;
+
+  // Equal for launches that take the same time wherever caches are cold: of the same function and shape, with the same
+  // parameters but for pointers, which must point to the same places in buffers of the same sizes. Empty where that does not
+  // follow: memory decides what the launch does, a later launch is steered by what it stores, or it was recorded.
+  std::string Likeness(uint32_t launch) const;
 
   // The same as what it is, of a launch that is not recorded, for runs without a timing model and for checks of the output: nobody has to publish
   // stores.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "frontend/trace/htrace.h"
 #include "tools/replay/sustained_clock.h"
@@ -23,7 +24,10 @@ Error Interrupted() {
 
 }  // namespace
 
-std::string_view Name(Mode mode) { return mode == Mode::kFull ? "full" : "skeleton"; }
+std::string_view Name(Mode mode) {
+  constexpr std::string_view kNames[] = {"skeleton", "full", "sampled"};
+  return kNames[static_cast<size_t>(mode)];
+}
 
 std::string_view Name(gpu::CachePolicy policy) {
   for (const auto& [each, name] : kCachePolicies)
@@ -79,6 +83,13 @@ Status TraceRun::Run(const IsDone& is_done, const Take& take) {
 }
 
 Status TraceRun::RunOneByOne(const IsDone& is_done, const Take& take) {
+  struct Simulated {
+    uint32_t ordinal;
+    stats::LaunchStats stats;
+    stats::Sampling sampling;
+  };
+  std::map<std::string, Simulated> alike;  // sampled mode: launches by Replay::Likeness
+  const bool reuses = options_.mode == Mode::kSampled && options_.gpu.cache_policy == gpu::CachePolicy::kCold;
   for (const uint32_t i : selected()) {
     HEDDLE_ASSIGN_OR_RETURN(const bool done, is_done(i));
     if (done && options_.gpu.cache_policy == gpu::CachePolicy::kCold) {
@@ -86,12 +97,24 @@ Status TraceRun::RunOneByOne(const IsDone& is_done, const Take& take) {
       continue;
     }
     HEDDLE_ASSIGN_OR_RETURN(isa::LaunchProgram * program, replay_->Prepare(i));
-    const gpu::LaunchRequest request{program, replay_->resolved().launches[i].name, 0, {}};
+    const std::string likeness = reuses ? replay_->Likeness(i) : "";
+    if (const auto like = alike.find(likeness); like != alike.end()) {
+      stats::Sampling sampling = like->second.sampling;
+      sampling.like_ordinal = like->second.ordinal;
+      HEDDLE_RETURN_IF_ERROR(Hand(i, *program, like->second.stats, sampling, nullptr, take));
+      replay_->Close(i);
+      continue;
+    }
+    gpu::LaunchRequest request{program, replay_->resolved().launches[i].name, 0, {}};
+    HEDDLE_ASSIGN_OR_RETURN(request.sampling, replay_->Sampling(i));
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<stats::LaunchStats> stats, gpu_->Run({&request, 1}));
     const std::vector<stats::Timeline> timelines = gpu_->TakeTimelines();
     if (gpu_->ended()[0] && !done) {
-      HEDDLE_RETURN_IF_ERROR(Hand(i, *program, stats[0], timelines.empty() ? nullptr : &timelines[0], take));
+      HEDDLE_RETURN_IF_ERROR(Hand(i, *program, stats[0], gpu_->samplings()[0],
+                                  timelines.empty() ? nullptr : &timelines[0], take));
     }
+    if (gpu_->ended()[0] && !likeness.empty())
+      alike.try_emplace(likeness, Simulated{i, stats[0], *gpu_->samplings()[0]});
     replay_->Close(i);
     if (Stopped()) return Interrupted();
   }
@@ -104,6 +127,7 @@ Status TraceRun::RunTogether(const Take& take) {
     HEDDLE_ASSIGN_OR_RETURN(isa::LaunchProgram * program, replay_->Prepare(i));
     const trace::ResolvedLaunch& launch = replay_->resolved().launches[i];
     requests.push_back({program, launch.name, launch.stream, DependencesOf(i)});
+    HEDDLE_ASSIGN_OR_RETURN(requests.back().sampling, replay_->Sampling(i));
   }
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<stats::LaunchStats> stats, gpu_->Run(requests));
   if (Stopped() &&
@@ -113,7 +137,8 @@ Status TraceRun::RunTogether(const Take& take) {
   const std::vector<stats::Timeline> timelines = gpu_->TakeTimelines();
   for (size_t k = 0; k < selected().size(); ++k) {
     const stats::Timeline* timeline = timelines.empty() ? nullptr : &timelines[k];
-    HEDDLE_RETURN_IF_ERROR(Hand(selected()[k], *requests[k].program, stats[k], timeline, take));
+    HEDDLE_RETURN_IF_ERROR(
+        Hand(selected()[k], *requests[k].program, stats[k], gpu_->samplings()[k], timeline, take));
   }
   return Stopped() ? Status(Interrupted()) : Ok();
 }
@@ -130,7 +155,8 @@ std::vector<uint32_t> TraceRun::DependencesOf(uint32_t launch) const {
 }
 
 Status TraceRun::Hand(uint32_t i, const isa::LaunchProgram& program, const stats::LaunchStats& stats,
-                      const stats::Timeline* timeline, const Take& take) {
+                      const std::optional<stats::Sampling>& sampling, const stats::Timeline* timeline,
+                      const Take& take) {
   LaunchResult result{i, Record(i), &program, &stats, program.Issues(), timeline};
   if (!result.issues.empty() && !options_.lenient) {
     std::string text;
@@ -141,6 +167,7 @@ Status TraceRun::Hand(uint32_t i, const isa::LaunchProgram& program, const stats
                  "give the contents that are missing, or run with --lenient to count this in the results"};
   }
   for (isa::StreamIssue& note : replay_->notes(i)) result.issues.push_back(std::move(note));
+  result.record.sampling = sampling;
   result.record.execution = replay_->execution(i);
   result.record.duration_ps = SustainedPicoseconds(machine_.gpu, program.code(), stats);
   return take(result);

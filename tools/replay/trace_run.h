@@ -80,7 +80,8 @@ class TraceRun {
   Status RunOneByOne(const IsDone& is_done, const Take& take);
   Status RunTogether(const Take& take);
   Status Hand(uint32_t ordinal, const isa::LaunchProgram& program, const stats::LaunchStats& stats,
-              const stats::Timeline* timeline, const Take& take);
+              const std::optional<stats::Sampling>& sampling, const stats::Timeline* timeline,
+              const Take& take);
   std::vector<uint32_t> DependencesOf(uint32_t launch) const;
   bool Stopped() const { return options_.gpu.stop != nullptr && *options_.gpu.stop; }
 

@@ -141,6 +141,7 @@ class Planner {
     simulation.launches = choice.launches;
     simulation.machine = planned->machine;
     simulation.replays = recipe.replays;
+    simulation.sampled = options_.sampled;
     for (const std::map<std::string, std::string>& defines : {recipe.defines, choice.defines}) {
       for (const auto& [name, text] : defines) {
         const bool known = std::any_of(file.trace->defines.begin(), file.trace->defines.end(),
@@ -298,8 +299,9 @@ void Sample(const std::map<std::pair<std::string, std::string>, std::vector<cons
 }  // namespace
 
 std::string Simulation::Key() const {
-  std::string text = fmt::format("{} {} {} {} {} {} ", trace_digest, machine->record.digest,
-                                 static_cast<int>(cache), replays, placement, fmt::join(launches, ","));
+  std::string text =
+      fmt::format("{} {} {} {} {} {} {} ", trace_digest, machine->record.digest, static_cast<int>(cache),
+                  replays, sampled, placement, fmt::join(launches, ","));
   for (const auto& [name, value] : defines) text += fmt::format("{}={};", name, value);
   return text;
 }

@@ -27,6 +27,7 @@ struct Simulation {
   std::shared_ptr<const replay::MachineRecord> machine;
   gpu::CachePolicy cache = gpu::CachePolicy::kCold;
   uint32_t replays = 1;
+  bool sampled = false;
   uint32_t placement = 0;  // seed of the order of pages in DRAM; 0: as the model has it
 
   std::string Key() const;
@@ -57,6 +58,7 @@ struct PlanOptions {
   double most_us = 0;   // 0: no limit
   uint32_t sample = 0;  // rows of a category and GPU, spread over the suite; 0: all
   uint32_t placements = 1;
+  bool sampled = false;                // as heddle run --mode sampled
   std::vector<std::string> overrides;  // of every machine: "path=value"
 };
 

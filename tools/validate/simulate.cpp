@@ -30,7 +30,7 @@ class Run {
 
   Result<Measured> Do() {
     HEDDLE_ASSIGN_OR_RETURN(replay_, replay::Replay::Open(*simulation_.trace, simulation_.machine->gpu,
-                                                          {replay::Mode::kSkeleton, simulation_.defines}));
+                                                          {Mode(), simulation_.defines}));
     launches_ = simulation_.launches;
     for (uint32_t i = 0; launches_.empty() && i < replay_->launch_count(); ++i) all_.push_back(i);
     if (launches_.empty()) launches_ = all_;
@@ -49,13 +49,14 @@ class Run {
   bool database_failed() const { return database_failed_; }
 
  private:
+  replay::Mode Mode() const { return simulation_.sampled ? replay::Mode::kSampled : replay::Mode::kSkeleton; }
+
   // The keys of plain launches are those of `heddle run`.
   results::LaunchRecord Record(uint32_t i) const {
-    results::LaunchRecord record =
-        replay::RecordOf(*simulation_.trace, replay_->resolved(), i, simulation_.trace_digest,
-                         std::filesystem::path(simulation_.trace_path).filename().string(),
-                         std::string(replay::Name(replay::Mode::kSkeleton)),
-                         std::string(replay::Name(simulation_.cache)), *simulation_.machine);
+    results::LaunchRecord record = replay::RecordOf(
+        *simulation_.trace, replay_->resolved(), i, simulation_.trace_digest,
+        std::filesystem::path(simulation_.trace_path).filename().string(), std::string(replay::Name(Mode())),
+        std::string(replay::Name(simulation_.cache)), *simulation_.machine);
     if (simulation_.cache != gpu::CachePolicy::kCold)
       record.options += fmt::format("with {}", fmt::join(launches_, ","));
     if (simulation_.replays != 1) record.options += fmt::format(" replays {}", simulation_.replays);
@@ -120,7 +121,8 @@ class Run {
       const bool counts = round + 1 == simulation_.replays;
       for (const uint32_t i : launches_) {
         HEDDLE_ASSIGN_OR_RETURN(isa::LaunchProgram * program, replay_->Prepare(i));
-        const gpu::LaunchRequest request{program, replay_->resolved().launches[i].name, 0, {}};
+        gpu::LaunchRequest request{program, replay_->resolved().launches[i].name, 0, {}};
+        HEDDLE_ASSIGN_OR_RETURN(request.sampling, replay_->Sampling(i));
         HEDDLE_ASSIGN_OR_RETURN(const std::vector<stats::LaunchStats> stats, gpu.Run({&request, 1}));
         const std::vector<isa::StreamIssue> issues = program->Issues();
         if (!issues.empty()) {
@@ -128,7 +130,8 @@ class Run {
                        fmt::format("is not complete: {}: {}", issues[0].kind, issues[0].detail), ""};
         }
         if (counts) Count(stats[0], program->code());
-        if (counts && writer_ != nullptr) HEDDLE_RETURN_IF_ERROR(Store(i, *program, stats[0]));
+        if (counts && writer_ != nullptr)
+          HEDDLE_RETURN_IF_ERROR(Store(i, *program, stats[0], gpu.samplings()[0]));
         replay_->Close(i);
       }
     }
@@ -148,8 +151,10 @@ class Run {
     }
   }
 
-  Status Store(uint32_t i, const isa::LaunchProgram& program, const stats::LaunchStats& stats) {
+  Status Store(uint32_t i, const isa::LaunchProgram& program, const stats::LaunchStats& stats,
+               const std::optional<stats::Sampling>& sampling) {
     results::LaunchRecord record = Record(i);
+    record.sampling = sampling;
     record.execution = replay_->execution(i);
     record.duration_ps = replay::SustainedPicoseconds(simulation_.machine->gpu, program.code(), stats);
     const std::lock_guard lock(*mutex_);
