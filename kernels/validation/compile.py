@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles the Triton kernels that stand for measured ones, ahead of time, without a GPU.
 
-usage: compile.py --arch 80|90 --out DIR [--all] [--only NAME ...]
+usage: compile.py --arch 80|89|90 --out DIR [--all] [--only NAME ...]
 
 Writes DIR/NAME.cubin and DIR/NAME.json (kernels/builder/triton_kernel.py says what is in it).
 """
@@ -39,6 +39,12 @@ def _moe(rows, columns, depth, warps, stages, group, weighted, scaled=False):
                 "padded_slots_ptr": I32}
     constants = {"WEIGHTED": weighted, "SCALED": scaled, "BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": depth, "GROUP_M": group}
     return Kernel(kernels.moe_gemm, {**pointers, **integers, "a_scale_ptr": F32, "b_scale_ptr": F32}, constants, warps, stages)
+
+
+def _scaled(rows, columns, depth, warps, stages):
+    operands = {"a_ptr": "*fp8e4nv:16", "b_ptr": "*fp8e4nv:16", "a_scale_ptr": F32, "b_scale_ptr": F32}
+    constants = {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": depth, "GROUP_M": 8}
+    return Kernel(kernels.matmul_nt_scaled, {"c_ptr": BF16, **operands, "m": "i32", "n": SIZE, "k": SIZE}, constants, warps, stages)
 
 
 # Tiles of the frameworks' defaults and of their tuned tables; "up" is the first product of an expert, "down" the second one.
@@ -81,18 +87,27 @@ EXPERTS_90 = {
     **_moe_tiles("moe_fp8", True, t16x128=(16, 128, 128, 4, 3, 1), t64x128=(64, 128, 128, 4, 3, 32), t128x128=(128, 128, 128, 8, 3, 32)),
     **_moe_tiles("moe", t128x256=(128, 256, 64, 8, 4, 16)),
 }
+# What only Ada's tensor cores can do.
+TABLE_89 = {
+    "matmul_fp8_128x128": _scaled(128, 128, 64, 4, 3),
+    "matmul_fp8_64x128": _scaled(64, 128, 128, 4, 3),
+    "matmul_fp8_64x64": _scaled(64, 64, 128, 4, 4),
+    "matmul_fp8_16x64": _scaled(16, 64, 256, 4, 4),
+}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--arch", type=int, choices=(80, 90), required=True)
+    parser.add_argument("--arch", type=int, choices=(80, 89, 90), required=True)
     parser.add_argument("--out", required=True)
     parser.add_argument("--only", nargs="*", default=None)
     parser.add_argument("--all", action="store_true", help="also the tiles of mixtures of experts")
     options = parser.parse_args()
     os.makedirs(options.out, exist_ok=True)
     known = TABLE | EXPERTS | (EXPERTS_90 if options.arch == 90 else {})
-    for name in options.only or (known if options.all else TABLE):
+    if options.arch == 89:
+        known = TABLE_89
+    for name in options.only or (known if options.all or options.arch == 89 else TABLE):
         compile_kernel(known[name], name, options.arch, Path(options.out))
 
 

@@ -160,3 +160,27 @@ def moe_gemm(c_ptr, a_ptr, b_ptr, weights_ptr, sorted_slots_ptr, expert_ids_ptr,
     if WEIGHTED:
         accumulator = accumulator * tl.load(weights_ptr + slot, mask=real, other=0.0)[:, None]
     tl.store(c_ptrs, accumulator.to(tl.bfloat16), mask=mask)
+
+
+@triton.jit
+def matmul_nt_scaled(c_ptr, a_ptr, b_ptr, a_scale_ptr, b_scale_ptr, m, n, k, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+                     BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr):
+    """As matmul_nt on e4m3, with a factor for each row of A and of B. Grid: cdiv(m, BLOCK_M) * cdiv(n, BLOCK_N)."""
+    pid = tl.program_id(0)
+    tiles_m = tl.cdiv(m, BLOCK_M)
+    per_group = GROUP_M * tl.cdiv(n, BLOCK_N)
+    group = pid // per_group
+    rows = min(tiles_m - group * GROUP_M, GROUP_M)
+    offsets_m = (group * GROUP_M + (pid % per_group) % rows) * BLOCK_M + tl.arange(0, BLOCK_M)
+    offsets_n = (pid % per_group) // rows * BLOCK_N + tl.arange(0, BLOCK_N)
+    offsets_k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + (offsets_m % m)[:, None] * k + offsets_k[None, :]
+    b_ptrs = b_ptr + offsets_k[:, None] + (offsets_n % n)[None, :] * k
+    accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for _ in range(0, k // BLOCK_K):
+        accumulator = tl.dot(tl.load(a_ptrs), tl.load(b_ptrs), accumulator)
+        a_ptrs += BLOCK_K
+        b_ptrs += BLOCK_K
+    accumulator *= tl.load(a_scale_ptr + offsets_m % m)[:, None] * tl.load(b_scale_ptr + offsets_n % n)[None, :]
+    mask = (offsets_m[:, None] < m) & (offsets_n[None, :] < n)
+    tl.store(c_ptr + offsets_m[:, None] * n + offsets_n[None, :], accumulator.to(c_ptr.dtype.element_ty), mask=mask)

@@ -107,8 +107,9 @@ std::vector<KernelCase> AllKernelCases() {
     if (!HasSource(entry.path())) continue;  // tools/verify_kernels checks those
     name.resize(name.size() - sizeof(kSuffix) + 1);
     if (name.ends_with(".bench") || IsLeftOut(name)) continue;
-    // What is stated for Hopper needs Hopper.
-    if (const std::string target = StatedTarget(entry.path()); target.starts_with("sm_90")) {
+    // What is stated for Hopper needs Hopper, and fp8 products Ada.
+    if (const std::string target = StatedTarget(entry.path());
+        target.starts_with("sm_90") || target == "sm_89") {
       cases.push_back({name, target});
       continue;
     }
