@@ -98,7 +98,7 @@ TEST(Sampling, TimeAndCountersOfALongLaunchAreThoseOfExactSimulation) {
 
 // The pace changes within what is left out: no extrapolation can know where, and the interval must say so.
 TEST(Sampling, TheIntervalHoldsAChangeOfPaceInTheMiddle) {
-  for (const uint64_t change : {30, 44}) {
+  for (const uint64_t change : {uint64_t{30}, uint64_t{44}}) {
     ScriptedKernel kernel = Streaming(60);
     kernel.stores = false;
     kernel.load_address = [change](uint64_t warp, uint32_t) {
