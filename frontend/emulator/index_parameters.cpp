@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "frontend/emulator/control_flow_graph.h"
+#include "frontend/emulator/expanded_slice.h"
 #include "sim/isa/registers.h"
 
 namespace heddle::emulator {
@@ -25,15 +25,50 @@ bool LoadsGlobal(Op op) {
   return op == Op::kLDG || op == Op::kLD || op == Op::kLDGSTS || op == Op::kATOMG || op == Op::kATOM;
 }
 
+// May operand `o` of a computation be an address that its result is one too? An address is moved, selected and added to; what is
+// multiplied, shifted or converted is an index. Addresses pass through the addends of IMAD and LEA, and not through factors.
+bool PassesAddress(const isa::Instruction& instruction, int o) {
+  const auto is_one = [&](int at) {
+    const Operand& operand = instruction.operands[static_cast<size_t>(at)];
+    return operand.kind == OperandKind::kImmediate && operand.value == 1;
+  };
+  int sources[3] = {-1, -1, -1};
+  int count = 0;
+  for (int i = 0; i < instruction.operand_count && count < 3; ++i) {
+    const Operand& operand = instruction.operands[static_cast<size_t>(i)];
+    if (!operand.is_destination && operand.kind != OperandKind::kPredicate &&
+        operand.kind != OperandKind::kUniformPredicate)
+      sources[count++] = i;
+  }
+  switch (instruction.op) {
+    case Op::kIMAD:
+    case Op::kUIMAD:
+      return o == sources[2] || (o == sources[0] && is_one(sources[1])) ||
+             (o == sources[1] && is_one(sources[0]));
+    case Op::kLEA:
+    case Op::kULEA:
+      return o == sources[1];
+    case Op::kSHF:
+    case Op::kUSHF:
+    case Op::kSHL:
+    case Op::kIMUL:
+    case Op::kI2F:
+    case Op::kI2FP:
+    case Op::kF2I:
+      return false;
+    default:
+      return true;
+  }
+}
+
 class Tracker {
  public:
-  Tracker(const isa::KernelCode& code, const sass::CubinKernel& kernel, const Slice& slice,
-          const Successors& successors)
-      : code_(code),
+  Tracker(const ExpandedSlice& slice, const sass::CubinKernel& kernel)
+      : code_(slice.expanded.code),
         kernel_(kernel),
-        slice_(slice),
-        successors_(successors),
-        states_(code.instructions.size()) {}
+        needed_(slice.needed),
+        successors_(slice.expanded.successors),
+        states_(code_.instructions.size()) {}
 
   std::vector<uint32_t> Run() {
     std::vector<uint32_t> work;
@@ -81,29 +116,38 @@ class Tracker {
     return words;
   }
 
+  // What an operand brings. Registers of an instruction that reads memory are data or descriptors.
+  Words OfOperand(const Operand& operand, const State& state, bool reads_memory) {
+    Words words;
+    if (operand.kind == OperandKind::kConstant) return OfConstant(operand);
+    const bool uniform = operand.kind == OperandKind::kUniformRegister;
+    if (reads_memory || (operand.kind != OperandKind::kRegister && !uniform)) return words;
+    const size_t first = uniform ? kRegisters : 0, limit = uniform ? kUniformRegisters : isa::kNoRegister;
+    for (size_t r = operand.reg; r < size_t{operand.reg} + operand.width && r < limit; ++r)
+      words |= state[first + r];
+    return words;
+  }
+
   void Step(uint32_t i, State* state) {
     const isa::Instruction& instruction = code_.instructions[i];
     if (state->empty()) state->resize(kRegisters + kUniformRegisters);
     const isa::RegisterUse use = isa::RegistersOf(instruction);
+    const bool reads_memory = isa::EffectOf(instruction) == isa::Effect::kMemory;
     Words address, value;
     for (int o = 0; o < instruction.operand_count; ++o) {
       const Operand& operand = instruction.operands[static_cast<size_t>(o)];
-      if (operand.kind == OperandKind::kConstant) value |= OfConstant(operand);
-      if (operand.kind != OperandKind::kMemory) continue;
+      if (operand.kind != OperandKind::kMemory) {
+        if (!operand.is_destination && PassesAddress(instruction, o))
+          value |= OfOperand(operand, *state, reads_memory);
+        continue;
+      }
       if (operand.reg < isa::kNoRegister) address |= (*state)[operand.reg] | (*state)[operand.reg + 1u];
       if (operand.uniform_reg + 1u < kUniformRegisters)
         address |=
             (*state)[kRegisters + operand.uniform_reg] | (*state)[kRegisters + operand.uniform_reg + 1u];
     }
     const bool loads = LoadsGlobal(instruction.op);
-    if (loads && (slice_.kind == SliceKind::kFull || slice_.needed[i])) found_ |= address;
-    const bool reads_memory = isa::EffectOf(instruction) == isa::Effect::kMemory;
-    if (!reads_memory) {
-      for (size_t r = 0; r + 1 < kRegisters; ++r)
-        if (use.reads.r.test(r)) value |= (*state)[r];
-      for (size_t r = 0; r < kUniformRegisters; ++r)
-        if (use.reads.ur.test(r)) value |= (*state)[kRegisters + r];
-    }
+    if (loads && (needed_.empty() || needed_[i])) found_ |= address;
     const bool may_keep = instruction.IsPredicated();
     for (size_t r = 0; r + 1 < kRegisters; ++r)
       if (use.writes.r.test(r)) (*state)[r] = may_keep ? (*state)[r] | value : value;
@@ -114,7 +158,7 @@ class Tracker {
 
   const isa::KernelCode& code_;
   const sass::CubinKernel& kernel_;
-  const Slice& slice_;
+  const std::vector<bool>& needed_;  // empty: all
   const Successors& successors_;
   std::vector<State> states_;  // before each instruction
   std::map<uint32_t, uint32_t> numbers_;
@@ -125,14 +169,13 @@ class Tracker {
 
 std::vector<uint32_t> IndexParameters(const isa::KernelCode& code, const sass::CubinKernel& kernel,
                                       SliceKind kind) {
-  std::optional<Successors> successors = BuildControlFlow(code, kernel);
-  if (!successors) {  // nothing is known of what follows what: every word may matter
+  const std::optional<ExpandedSlice> slice = ComputeExpandedSlice(code, kernel, kind);
+  if (!slice) {  // nothing is known of what follows what: every word may matter
     std::vector<uint32_t> all;
     for (uint32_t offset = 0; offset + 8 <= kernel.param_bytes; offset += 8) all.push_back(offset);
     return all;
   }
-  const Slice slice = ComputeSlice(code, kernel, kind);
-  return Tracker(code, kernel, slice, *successors).Run();
+  return Tracker(*slice, kernel).Run();
 }
 
 }  // namespace heddle::emulator

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "frontend/emulator/control_flow_graph.h"
+#include "frontend/emulator/expanded_slice.h"
 #include "frontend/emulator/slice_variables.h"
 #include "sim/isa/matrix.h"
 
@@ -283,10 +284,35 @@ std::vector<Slice::AssumedBranch> FindAssumedBranches(const isa::KernelCode& cod
   return found;
 }
 
+// Leaves one way of each assumed branch; says which instructions those are.
+std::vector<bool> Assume(const isa::KernelCode& code, const std::vector<Slice::AssumedBranch>& branches,
+                         Successors* successors) {
+  std::vector<bool> assumed(code.instructions.size());
+  for (const Slice::AssumedBranch& branch : branches) {
+    assumed[branch.index] = true;
+    const auto target = TargetOf(code, code.instructions[branch.index]);
+    (*successors)[branch.index] = {branch.taken ? *target : branch.index + 1};
+  }
+  return assumed;
+}
+
 }  // namespace
 
 std::string_view Name(SliceKind kind) {
   return kind == SliceKind::kOptimistic ? "optimistic" : kind == SliceKind::kSound ? "sound" : "full";
+}
+
+std::optional<ExpandedSlice> ComputeExpandedSlice(const isa::KernelCode& code,
+                                                  const sass::CubinKernel& kernel, SliceKind kind) {
+  std::optional<Successors> successors = BuildControlFlow(code, kernel);
+  if (!successors) return std::nullopt;
+  const std::vector<bool> assumed = Assume(code, FindAssumedBranches(code, kernel), &*successors);
+  ExpandedSlice slice{ExpandCalls(code, *successors), {}};
+  std::vector<bool> assumed_there;
+  for (const uint32_t i : slice.expanded.original) assumed_there.push_back(assumed[i]);
+  if (kind != SliceKind::kFull)
+    slice.needed = Slicer(slice.expanded.code, slice.expanded.successors, kind).Run(assumed_there);
+  return slice;
 }
 
 Slice ComputeSlice(const isa::KernelCode& code, const sass::CubinKernel& kernel, SliceKind kind) {
@@ -296,12 +322,7 @@ Slice ComputeSlice(const isa::KernelCode& code, const sass::CubinKernel& kernel,
   if (!successors) return slice;
   slice.kind = kind;
   slice.assumed = FindAssumedBranches(code, kernel);
-  std::vector<bool> assumed(code.instructions.size());
-  for (const Slice::AssumedBranch& branch : slice.assumed) {
-    assumed[branch.index] = true;
-    const auto target = TargetOf(code, code.instructions[branch.index]);
-    (*successors)[branch.index] = {branch.taken ? *target : branch.index + 1};
-  }
+  const std::vector<bool> assumed = Assume(code, slice.assumed, &*successors);
   slice.needed = Slicer(code, *successors, kind).Run(assumed);
   slice.needed_count = static_cast<uint32_t>(std::count(slice.needed.begin(), slice.needed.end(), true));
   return slice;
