@@ -39,7 +39,9 @@ std::string Advice(const pb::Note& note) {
           "libcupti.so in HEDDLE_CUPTI",
           subject, note.status());
     case pb::Note::dropped_records:
-      return fmt::format("CUPTI dropped {} records: some kernels have no times", note.count());
+      return note.subject() == "activity"
+                 ? fmt::format("CUPTI dropped {} records: some kernels have no times", note.count())
+                 : fmt::format("CUPTI dropped {} {}", note.count(), subject);
     case pb::Note::parameters_missing:
       return fmt::format("the parameters of {} are not known: {}", subject,
                          note.status() == pb::Launch::no_layout
@@ -49,6 +51,15 @@ std::string Advice(const pb::Note& note) {
       return fmt::format("{} could not be read from the device (CUresult {})", subject, note.status());
     case pb::Note::counters_refused:
       return fmt::format("{} are not measured: {}", subject, CuptiAdvice(note.status()));
+    case pb::Note::graphs_not_measured:
+      return fmt::format(
+          "{} of launches inside CUDA graphs are not taken, a graph is measured as a whole: switch graphs "
+          "off "
+          "for the measuring runs (vLLM: --enforce-eager)",
+          subject);
+    case pb::Note::launch_not_measured:
+      return fmt::format("a launch has no {}: {} ranges were measured instead of its own", subject,
+                         note.count());
     default:
       return subject;
   }

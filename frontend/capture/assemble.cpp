@@ -30,7 +30,10 @@ Result<std::vector<std::string>> ProcessFolders(const std::string& folder) {
   if (found.empty())
     return Error{ExitCode::kTrace, folder, "holds no records of a capture",
                  "give the folder that `heddle capture` named"};
-  std::sort(found.begin(), found.end());
+  // Process numbers mostly grow, so that this is the order in which they started.
+  std::sort(found.begin(), found.end(), [](const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  });
   return found;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,12 +12,20 @@
 
 namespace heddle::capture {
 
+// Copies of one direction, or fills, that the process made while it was recorded.
+struct Transfers {
+  uint64_t count = 0;
+  uint64_t bytes = 0;
+  uint64_t nanoseconds = 0;
+};
+
 struct Captured {
   trace::Trace trace;
   uint32_t process = 0;
-  bool complete = false;              // the process ended in order
-  uint64_t measured_launches = 0;     // with start and end
-  std::vector<std::string> warnings;  // for people: what is missing, and what to do about it
+  bool complete = false;                       // the process ended in order
+  std::map<std::string, Transfers> transfers;  // "host to device", ...
+  uint64_t measured_launches = 0;              // with start and end
+  std::vector<std::string> warnings;           // for people: what is missing, and what to do about it
 };
 
 // `folder` is what libheddle_capture.so left for one process: `records` and the cubins beside it. The trace has passed Validate;

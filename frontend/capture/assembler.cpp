@@ -18,6 +18,14 @@ std::array<trace::Expr, 3> Extent(const google::protobuf::RepeatedField<uint32_t
   return extent;
 }
 
+// Of CUpti_ActivityMemcpyKind.
+const char* TransferName(uint32_t kind) {
+  constexpr const char* kNames[] = {"fill",          "host to device", "device to host",  "host to array",
+                                    "array to host", "array to array", "array to device", "device to array",
+                                    "on the device", "on the host",    "between devices"};
+  return kind < std::size(kNames) ? kNames[kind] : "other";
+}
+
 uint32_t WordOf(const std::string& bytes, size_t index) {
   uint32_t word = 0;
   if (bytes.size() >= 4 * (index + 1)) std::memcpy(&word, bytes.data() + 4 * index, 4);
@@ -93,6 +101,19 @@ void Assembler::Take(const pb::Record& record) {
     case pb::Record::kSnapshot:
       memory_.Write(record.snapshot().address(), record.snapshot().data(), order_.launch_count());
       break;
+    case pb::Record::kTransfer: {
+      Transfers& sum = captured_.transfers[TransferName(record.transfer().kind())];
+      ++sum.count;
+      sum.bytes += record.transfer().size_bytes();
+      sum.nanoseconds += record.transfer().duration_ns();
+      break;
+    }
+    case pb::Record::kMetricName:
+      metrics_[record.metric_name().id()] = {record.metric_name().name(), record.metric_name().unit()};
+      break;
+    case pb::Record::kMeasured:
+      TakeMeasured(record.measured());
+      break;
     case pb::Record::kNote:
       TakeNote(record.note());
       break;
@@ -138,8 +159,10 @@ void Assembler::TakeLaunch(const pb::Launch& launch) {
     graph_kernels_.clear();
     return;
   }
+  last_launch_.erase(launch.thread());
   if (!Append(launch, launch.correlation(), {0})) return;
   const uint32_t index = order_.launch_count();
+  last_launch_[launch.thread()] = index;
   captured_.trace.launches.back().stream = order_.Launch({launch.context(), launch.stream()});
   AttachCollectives(launch.thread(), index, captured_.trace.launches.back().name);
 }
@@ -227,6 +250,22 @@ void Assembler::TakeDevice(const pb::Device& device) {
   };
   out.sm_version =
       static_cast<uint32_t>(10 * number("compute_capability_major") + number("compute_capability_minor"));
+}
+
+void Assembler::TakeMeasured(const pb::Measured& measured) {
+  std::optional<uint32_t> launch;
+  if (measured.correlation() != 0) {
+    const auto found = launch_of_.find({measured.correlation(), 0});
+    if (found != launch_of_.end()) launch = found->second;
+  } else if (const auto found = last_launch_.find(measured.thread()); found != last_launch_.end()) {
+    launch = found->second;
+  }
+  if (!launch) {
+    ++stray_samples_;
+    return;
+  }
+  for (int i = 0; i < measured.metric_size() && i < measured.value_size(); ++i)
+    measured_[{*launch, measured.pc_plus_one(), measured.metric(i)}] += measured.value(i);
 }
 
 void Assembler::TakeNote(const pb::Note& note) { Warn(Advice(note)); }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,8 @@ class Assembler {
   void TakeDevice(const pb::Device& device);
   void TakeCollective(const pb::Collective& collective);
   void TakeNote(const pb::Note& note);
+  void TakeMeasured(const pb::Measured& measured);
+  void MoveCounters();
   // Appends to the trace; the stream and the order are set by the caller. False: left out.
   bool Append(const pb::Launch& launch, uint64_t correlation, const std::vector<uint64_t>& nodes);
   void AttachCollectives(uint32_t thread, uint32_t launch, const std::string& name);
@@ -62,6 +65,9 @@ class Assembler {
   };
   std::vector<Time> times_;
   std::map<uint32_t, std::string> kernel_names_;
+  std::map<uint32_t, uint32_t> last_launch_;  // of each thread; none where it was left out
+  std::map<uint32_t, std::pair<std::string, std::string>> metrics_;      // name, unit
+  std::map<std::tuple<uint32_t, uint64_t, uint32_t>, double> measured_;  // launch, pc + 1, metric
   std::map<uint32_t, std::vector<pb::Collective>> collectives_;  // by thread, not yet seen as a launch
 
   std::map<std::string, uint64_t> left_out_;  // why -> launches
@@ -70,6 +76,7 @@ class Assembler {
   uint64_t device_copies_ = 0;
   uint64_t unsupported_maps_ = 0;
   uint64_t ambiguous_ = 0;
+  uint64_t stray_samples_ = 0;  // of launches that were not recorded
 };
 
 }  // namespace heddle::capture

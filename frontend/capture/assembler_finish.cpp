@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "frontend/capture/assembler.h"
+#include "frontend/capture/pc_counter.h"
 
 namespace heddle::capture {
 namespace {
@@ -68,12 +70,37 @@ void Assembler::JoinTimes() {
   }
 }
 
+// What was measured of instructions adds up to the launch's.
+void Assembler::MoveCounters() {
+  std::map<std::pair<uint32_t, uint32_t>, double> sums;
+  for (const auto& [at, value] : measured_)
+    if (std::get<1>(at) != 0) sums[{std::get<0>(at), std::get<2>(at)}] += value;
+  std::vector<trace::Counter>& counters = captured_.trace.counters;
+  const auto add = [&](uint32_t launch, uint32_t metric, double value, std::optional<uint64_t> pc) {
+    const auto found = metrics_.find(metric);
+    if (found == metrics_.end() || !std::isfinite(value)) return;
+    counters.push_back({launch, pc ? PcCounterName(found->second.first, *pc) : found->second.first, value,
+                        found->second.second});
+  };
+  for (const auto& [at, value] : sums) add(at.first, at.second, value, std::nullopt);
+  for (const auto& [at, value] : measured_) {
+    const auto& [launch, pc_plus_one, metric] = at;
+    if (pc_plus_one == 0)
+      add(launch, metric, value, std::nullopt);
+    else if (value != 0)
+      add(launch, metric, value, pc_plus_one - 1);
+  }
+  std::stable_sort(counters.begin(), counters.end(),
+                   [](const trace::Counter& a, const trace::Counter& b) { return a.launch < b.launch; });
+}
+
 Captured Assembler::Finish(bool in_order, uint64_t lost_bytes) {
   trace::Trace& trace = captured_.trace;
   captured_.complete = in_order;
   trace.name = fmt::format("process_{}", captured_.process);
   trace.edges = order_.Edges();
   JoinTimes();
+  MoveCounters();
   const uint64_t fill_bytes = memory_.MoveTo(&trace, static_cast<uint32_t>(trace.launches.size()));
   modules_.Decode(&trace, &captured_.warnings);
 
@@ -105,6 +132,8 @@ Captured Assembler::Finish(bool in_order, uint64_t lost_bytes) {
   if (ambiguous_ != 0)
     Warn(fmt::format("{} functions were found by name in more than one cubin, and the newest was taken",
                      ambiguous_));
+  if (stray_samples_ != 0)
+    Warn(fmt::format("{} measurements are of launches that are not in the trace", stray_samples_));
   if (fill_bytes != 0) Warn(fmt::format("{} bytes of long fills inside buffers were left out", fill_bytes));
   trace.doc =
       fmt::format("captured: {} launches, {} measured", trace.launches.size(), captured_.measured_launches);

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "frontend/capture/relocate.h"
 #include "frontend/trace/htrace.h"
 
 namespace heddle::capture {
@@ -22,31 +23,14 @@ Error Bad(const std::string& place, std::string message, std::string next_step) 
   return Error{ExitCode::kTrace, place, std::move(message), std::move(next_step)};
 }
 
-// Captured buffers have an address and one literal size.
-uint64_t End(const trace::Buffer& buffer) {
-  uint64_t bytes = trace::SizeOf(buffer.type);
-  for (const trace::Expr& extent : buffer.shape) bytes *= static_cast<uint64_t>(extent.value);
-  return buffer.address + bytes;
-}
-
-Status CheckAddresses(const std::vector<Named>& traces) {
-  std::map<uint64_t, std::pair<uint64_t, uint32_t>> taken;  // start -> end, trace
-  for (uint32_t t = 0; t < traces.size(); ++t) {
-    for (const trace::Buffer& buffer : traces[t].second.buffers) {
+Status CheckCaptured(const std::vector<Named>& traces) {
+  for (const auto& [place, trace] : traces) {
+    if (!trace.defines.empty() || !trace.warp_streams.empty())
+      return Bad(place, "is not of a captured process", "merge traces that `heddle capture` made");
+    for (const trace::Buffer& buffer : trace.buffers)
       if (buffer.address == 0)
-        return Bad(traces[t].first, "is not of a captured process: its buffers have no addresses",
+        return Bad(place, "is not of a captured process: its buffers have no addresses",
                    "merge traces that `heddle capture` made");
-      auto after = taken.lower_bound(End(buffer));
-      if (after == taken.begin()) continue;
-      --after;
-      if (after->second.first > buffer.address && after->second.second != t)
-        return Bad(
-            traces[t].first,
-            fmt::format("and {} used the same addresses (0x{:x}): they ran in address spaces of their own",
-                        traces[after->second.second].first, buffer.address),
-            "replay them one by one");
-    }
-    for (const trace::Buffer& buffer : traces[t].second.buffers) taken[buffer.address] = {End(buffer), t};
   }
   return Ok();
 }
@@ -169,13 +153,19 @@ class Merger {
 
 }  // namespace
 
-Result<trace::Trace> MergeTraces(const std::vector<Named>& traces) {
-  for (const auto& [place, trace] : traces)
-    if (!trace.defines.empty() || !trace.warp_streams.empty())
-      return Bad(place, "is not of a captured process", "merge traces that `heddle capture` made");
-  HEDDLE_RETURN_IF_ERROR(CheckAddresses(traces));
-  trace::Trace merged = Merger(traces).Run();
-  HEDDLE_RETURN_IF_ERROR(trace::Validate(merged, "merged trace"));
+Result<MergedTraces> MergeTraces(std::vector<Named> traces) {
+  HEDDLE_RETURN_IF_ERROR(CheckCaptured(traces));
+  MergedTraces merged;
+  TakenRanges taken;
+  for (auto& [place, trace] : traces) {
+    if (Overlaps(trace, taken)) {
+      Relocate(&trace, taken);
+      merged.relocated.push_back(place);
+    }
+    Take(trace, &taken);
+  }
+  merged.trace = Merger(traces).Run();
+  HEDDLE_RETURN_IF_ERROR(trace::Validate(merged.trace, "merged trace"));
   return merged;
 }
 

@@ -10,9 +10,16 @@
 
 namespace heddle::capture {
 
+struct MergedTraces {
+  trace::Trace trace;
+  std::vector<std::string>
+      relocated;  // traces whose memory was moved: it lay on addresses of one before them
+};
+
 // `traces` with their places, for errors. Equal cubins become one module; streams of different traces stay apart; launches are
-// ordered by their start where all were measured (on one clock: the same machine), else trace after trace. Errors (kTrace): traces
-// that lie on the same addresses and are not of the same process cannot be replayed as one; definitions that differ.
-Result<trace::Trace> MergeTraces(const std::vector<std::pair<std::string, trace::Trace>>& traces);
+// ordered by their start where all were measured (on one clock: the same machine), else trace after trace. Each process has an address space of
+// its own: one that overlaps with those before it is moved (relocate.h). Errors (kTrace): traces that are not of captured
+// processes, definitions that differ.
+Result<MergedTraces> MergeTraces(std::vector<std::pair<std::string, trace::Trace>> traces);
 
 }  // namespace heddle::capture

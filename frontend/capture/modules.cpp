@@ -83,6 +83,7 @@ std::optional<Modules::Used> Modules::Use(uint32_t id, trace::Trace* trace, std:
 }
 
 void Modules::Decode(trace::Trace* trace, std::vector<std::string>* warnings) const {
+  if (!toolchain_.decode) return;
   for (uint32_t m = 0; m < trace->modules.size(); ++m) {
     std::vector<std::string> names;
     std::vector<uint32_t> indices;

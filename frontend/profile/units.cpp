@@ -52,11 +52,12 @@ BaseUnit SimpleUnit(const std::string& unit) {
     double factor;
   };
   static constexpr Known kKnown[] = {
-      {"s", "ps", 1e12},      {"second", "ps", 1e12}, {"sec", "ps", 1e12},    {"ms", "ps", 1e9},
-      {"msecond", "ps", 1e9}, {"us", "ps", 1e6},      {"usecond", "ps", 1e6}, {"µs", "ps", 1e6},
-      {"ns", "ps", 1e3},      {"nsecond", "ps", 1e3}, {"ps", "ps", 1},        {"psecond", "ps", 1},
-      {"hz", "hz", 1},        {"khz", "hz", 1e3},     {"mhz", "hz", 1e6},     {"ghz", "hz", 1e9},
-      {"byte", "byte", 1},    {"b", "byte", 1},       {"bytes", "byte", 1},   {"percent", "%", 1},
+      {"s", "ps", 1e12},      {"second", "ps", 1e12}, {"sec", "ps", 1e12},       {"ms", "ps", 1e9},
+      {"msecond", "ps", 1e9}, {"us", "ps", 1e6},      {"usecond", "ps", 1e6},    {"µs", "ps", 1e6},
+      {"ns", "ps", 1e3},      {"nsecond", "ps", 1e3}, {"nanosecond", "ps", 1e3}, {"ps", "ps", 1},
+      {"psecond", "ps", 1},   {"hz", "hz", 1},        {"khz", "hz", 1e3},        {"mhz", "hz", 1e6},
+      {"ghz", "hz", 1e9},     {"byte", "byte", 1},    {"b", "byte", 1},          {"bytes", "byte", 1},
+      {"percent", "%", 1},
   };
   const std::string lower = Lower(unit);
   for (const Known& known : kKnown) {

@@ -213,6 +213,61 @@ TEST(Capture, SelectsByNameNumberAndRange) {
   EXPECT_THAT(values(launches + ranges, "--range nvtx:decode"), ElementsAre(21, 22));
 }
 
+// The shim knows operation, size and ranks; without it, or for a call that it did not see, the kernel's name alone says what it was.
+TEST(Capture, CollectivesOfNcclHaveTheirOperationSizeAndRanks) {
+  const CaptureFolder folder;
+  const auto module = [&](const std::string& name) {
+    const std::string file = folder.WriteCubin(name, "ncclDevKernel_" + name);
+    return "module m" + name + " " + file + "\nfunction f" + name + " m" + name + " ncclDevKernel_" + name +
+           "\n";
+  };
+  const std::string script = module("AllReduce_Sum_f32_RING_LL") + module("AllGather_RING_LL") +
+                             "allreduce 1000 7\nlaunch fAllReduce_Sum_f32_RING_LL 1,1,1 32,1,1 0 0 b:a i:1\n"
+                             "allgather 10 9\nlaunch fAllGather_RING_LL 1,1,1 32,1,1 0 0 b:a i:1\n";
+  ASSERT_EQ(folder.Capture(script, "--nccl").exit_code, 0);
+  const std::vector<trace::Collective> seen = {{0, "all_reduce", 4000, 4}, {1, "all_gather", 20, 4}};
+  EXPECT_EQ(folder.Read().collectives, seen);
+  const CaptureFolder without;
+  ASSERT_EQ(without.Capture(script).exit_code, 0);
+  const std::vector<trace::Collective> named = {{0, "all_reduce", 0, 0}, {1, "all_gather", 0, 0}};
+  EXPECT_EQ(without.Read().collectives, named);
+}
+
+// What cuMemAllocAsync and memory pools give out is memory like any other.
+TEST(Capture, MemoryOfPoolsIsKnown) {
+  const CaptureFolder folder;
+  const Outcome run = folder.Capture(
+      "allocasync b 512\nallocpool c 1024\naddress b\nlaunch f 1,1,1 32,1,1 0 0 b:b+8 i:1\nfreeasync b\n"
+      "launch f 1,1,1 32,1,1 0 0 b:c i:2\n");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const trace::Trace trace = folder.Read();
+  const uint64_t address = std::stoull(run.out.substr(2));
+  std::map<uint64_t, int64_t> sizes;
+  for (const trace::Buffer& buffer : trace.buffers) sizes[buffer.address] = buffer.shape[0].value;
+  EXPECT_EQ(Parameter(trace.launches.at(0), 0, 8), address + 8);
+  const auto b = std::find_if(sizes.begin(), sizes.end(), [&](const auto& each) {
+    return each.first <= address && address + 512 <= each.first + static_cast<uint64_t>(each.second);
+  });
+  EXPECT_NE(b, sizes.end());
+  const uint64_t c = Parameter(trace.launches.at(1), 0, 8);
+  EXPECT_TRUE(std::any_of(sizes.begin(), sizes.end(), [&](const auto& each) {
+    return each.first <= c && c + 1024 <= each.first + static_cast<uint64_t>(each.second);
+  }));
+}
+
+// Copies and fills are counted with their bytes and their times, whatever the mode of snapshots.
+TEST(Capture, CopiesAndFillsHaveTheirTimes) {
+  const CaptureFolder folder;
+  const Outcome run = folder.Capture(
+      "alloc b 4096\nfill a 7 16\ncopy a b 64\ncopy b a 36\n"
+      "upload a " +
+      folder.Write("data", "12345678") + "\nlaunch f 1,1,1 32,1,1 0 0 b:a i:1\n");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("1 fill (64 bytes, 0.002 ms)"));
+  EXPECT_THAT(run.err, HasSubstr("2 copies on the device (100 bytes, 0.003 ms)"));
+  EXPECT_THAT(run.err, HasSubstr("1 copy host to device (8 bytes, 0.002 ms)"));
+}
+
 TEST(Capture, RefusalsLeaveTheProgramAloneAndSayWhatToChange) {
   const std::string launch = "launch f 1,1,1 32,1,1 0 0 b:a i:1\naddress a\n";
   const CaptureFolder folder;

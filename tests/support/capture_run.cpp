@@ -13,11 +13,14 @@ namespace heddle::testing_support {
 
 namespace fs = std::filesystem;
 
-CaptureFolder::CaptureFolder() {
+CaptureFolder::CaptureFolder() { cubin_ = WriteCubin("k.cubin", "k"); }
+
+std::string CaptureFolder::WriteCubin(const std::string& name, const std::string& kernel) const {
   testing::CubinSpec spec;
+  spec.kernel = kernel;
   spec.code = {{0x000000000000794d, 0x000fea0003800000}};  // EXIT
   const std::vector<std::byte> bytes = testing::BuildCubin(spec);
-  cubin_ = Write("k.cubin", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return Write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 std::string CaptureFolder::Write(const std::string& name, const std::string& bytes) const {

@@ -18,6 +18,9 @@ class CaptureFolder {
   std::string Path(const std::string& name) const { return folder_ / name; }
   std::string Write(const std::string& name, const std::string& bytes) const;
 
+  // A cubin of one such kernel of another name.
+  std::string WriteCubin(const std::string& name, const std::string& kernel) const;
+
   // "module m <cubin>", "function f m k", "alloc a 4096", then `script`.
   Outcome Capture(const std::string& script, const std::string& options = "",
                   const std::string& environment = "") const;

@@ -2,9 +2,16 @@
 // what differs does not compile.
 #include <cuda.h>
 #include <cupti.h>
+#include <cupti_pcsampling.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_sass_metrics.h>
+#include <cupti_target.h>
 #include <gtest/gtest.h>
 
 #include "frontend/capture/inject/abi.h"
+#include "frontend/capture/inject/abi_profiler.h"
 
 namespace heddle::capture {
 namespace {
@@ -110,6 +117,99 @@ SAME_AT(abi::TensorMapParams, type, cuTensorMapEncodeTiled_params, tensorDataTyp
 SAME_AT(abi::TensorMapParams, stride_bytes, cuTensorMapEncodeTiled_params, globalStrides);
 SAME_AT(abi::TensorMapParams, fill, cuTensorMapEncodeTiled_params, oobFill);
 SAME_NUMBER(abi::kTensorMapBytes, sizeof(CUtensorMap));
+
+// Parameters of the measuring functions: what CUPTI takes for their size, and the fields that are read or written.
+#define SAME_PARAMS(ours, last, theirs, size)                        \
+  static_assert(HEDDLE_SIZE_TO(abi::ours, last) == (size), #theirs); \
+  SAME_SIZE(abi::ours, theirs)
+
+SAME_PARAMS(SizeOnly, reserved, CUpti_Profiler_Initialize_Params,
+            CUpti_Profiler_Initialize_Params_STRUCT_SIZE);
+SAME_PARAMS(ChipName, chip, CUpti_Device_GetChipName_Params, CUpti_Device_GetChipName_Params_STRUCT_SIZE);
+SAME_PARAMS(HostChips, names, CUpti_Profiler_Host_GetSupportedChips_Params,
+            CUpti_Profiler_Host_GetSupportedChips_Params_STRUCT_SIZE);
+SAME_PARAMS(HostInitialize, host, CUpti_Profiler_Host_Initialize_Params,
+            CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE);
+SAME_AT(abi::HostInitialize, chip, CUpti_Profiler_Host_Initialize_Params, pChipName);
+SAME_PARAMS(HostObject, host, CUpti_Profiler_Host_Deinitialize_Params,
+            CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE);
+SAME_PARAMS(HostMetricProperties, type, CUpti_Profiler_Host_GetMetricProperties_Params,
+            CUpti_Profiler_Host_GetMetricProperties_Params_STRUCT_SIZE);
+SAME_AT(abi::HostMetricProperties, unit, CUpti_Profiler_Host_GetMetricProperties_Params, pDimUnit);
+SAME_PARAMS(HostAddMetrics, count, CUpti_Profiler_Host_ConfigAddMetrics_Params,
+            CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE);
+SAME_PARAMS(HostImageSize, image_bytes, CUpti_Profiler_Host_GetConfigImageSize_Params,
+            CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE);
+SAME_PARAMS(HostImage, image, CUpti_Profiler_Host_GetConfigImage_Params,
+            CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE);
+SAME_PARAMS(HostEvaluate, values, CUpti_Profiler_Host_EvaluateToGpuValues_Params,
+            CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE);
+SAME_AT(abi::HostEvaluate, range, CUpti_Profiler_Host_EvaluateToGpuValues_Params, rangeIndex);
+SAME_AT(abi::HostEvaluate, count, CUpti_Profiler_Host_EvaluateToGpuValues_Params, numMetrics);
+SAME_PARAMS(RangeEnable, profiler, CUpti_RangeProfiler_Enable_Params,
+            CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE);
+SAME_PARAMS(RangeObject, profiler, CUpti_RangeProfiler_Start_Params,
+            CUpti_RangeProfiler_Start_Params_STRUCT_SIZE);
+SAME_PARAMS(RangeSetConfig, target_nesting_level, CUpti_RangeProfiler_SetConfig_Params,
+            CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE);
+SAME_AT(abi::RangeSetConfig, data, CUpti_RangeProfiler_SetConfig_Params, pCounterDataImage);
+SAME_AT(abi::RangeSetConfig, replay, CUpti_RangeProfiler_SetConfig_Params, replayMode);
+SAME_AT(abi::RangeSetConfig, most_ranges, CUpti_RangeProfiler_SetConfig_Params, maxRangesPerPass);
+SAME_AT(abi::RangeSetConfig, nesting_levels, CUpti_RangeProfiler_SetConfig_Params, numNestingLevels);
+SAME_AT(abi::RangeSetConfig, pass, CUpti_RangeProfiler_SetConfig_Params, passIndex);
+SAME_PARAMS(RangeStop, all_passes, CUpti_RangeProfiler_Stop_Params,
+            CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE);
+SAME_PARAMS(RangeDecode, dropped, CUpti_RangeProfiler_DecodeData_Params,
+            CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE);
+SAME_PARAMS(RangeDataSize, data_bytes, CUpti_RangeProfiler_GetCounterDataSize_Params,
+            CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE);
+SAME_AT(abi::RangeDataSize, most_nodes, CUpti_RangeProfiler_GetCounterDataSize_Params, maxNumRangeTreeNodes);
+SAME_PARAMS(RangeDataInitialize, data, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
+            CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE);
+SAME_PARAMS(RangeDataInfo, ranges, CUpti_RangeProfiler_GetCounterDataInfo_Params,
+            CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE);
+SAME_NUMBER(abi::kAutoRange, CUPTI_AutoRange);
+SAME_NUMBER(abi::kKernelReplay, CUPTI_KernelReplay);
+SAME_NUMBER(abi::kRangeProfilerType, CUPTI_PROFILER_TYPE_RANGE_PROFILER);
+SAME_PARAMS(SassProperties, details, CUpti_SassMetrics_GetProperties_Params,
+            CUpti_SassMetrics_GetProperties_Params_STRUCT_SIZE);
+SAME_SIZE(abi::SassConfig, CUpti_SassMetrics_Config);
+SAME_PARAMS(SassSetConfig, device, CUpti_SassMetricsSetConfig_Params,
+            CUpti_SassMetricsSetConfig_Params_STRUCT_SIZE);
+SAME_PARAMS(SassUnsetConfig, device, CUpti_SassMetricsUnsetConfig_Params,
+            CUpti_SassMetricsUnsetConfig_Params_STRUCT_SIZE);
+SAME_PARAMS(SassEnable, lazy, CUpti_SassMetricsEnable_Params, CUpti_SassMetricsEnable_Params_STRUCT_SIZE);
+SAME_PARAMS(SassDisable, dropped, CUpti_SassMetricsDisable_Params,
+            CUpti_SassMetricsDisable_Params_STRUCT_SIZE);
+SAME_PARAMS(SassDataProperties, instances, CUpti_SassMetricsGetDataProperties_Params,
+            CUpti_SassMetricsGetDataProperties_Params_STRUCT_SIZE);
+SAME_SIZE(abi::SassValue, CUpti_SassMetrics_InstanceValue);
+SAME_SIZE(abi::SassData, CUpti_SassMetrics_Data);
+SAME_AT(abi::SassData, pc_offset, CUpti_SassMetrics_Data, pcOffset);
+SAME_AT(abi::SassData, values, CUpti_SassMetrics_Data, pInstanceValues);
+SAME_PARAMS(SassFlush, instances, CUpti_SassMetricsFlushData_Params,
+            CUpti_SassMetricsFlushData_Params_STRUCT_SIZE);
+SAME_SIZE(abi::PcStall, CUpti_PCSamplingStallReason);
+SAME_SIZE(abi::PcData, CUpti_PCSamplingPCData);
+SAME_AT(abi::PcData, stalls, CUpti_PCSamplingPCData, stallReason);
+SAME_AT(abi::PcData, correlation_id, CUpti_PCSamplingPCData, correlationId);
+SAME_SIZE(abi::PcSamples, CUpti_PCSamplingData);
+SAME_AT(abi::PcSamples, data, CUpti_PCSamplingData, pPcData);
+SAME_AT(abi::PcSamples, remaining_pcs, CUpti_PCSamplingData, remainingNumPcs);
+SAME_SIZE(abi::PcConfiguration, CUpti_PCSamplingConfigurationInfo);
+SAME_AT(abi::PcConfiguration, value, CUpti_PCSamplingConfigurationInfo, attributeData);
+SAME_PARAMS(PcConfigure, configurations, CUpti_PCSamplingConfigurationInfoParams,
+            CUpti_PCSamplingConfigurationInfoParamsSize);
+SAME_PARAMS(PcContext, context, CUpti_PCSamplingEnableParams, CUpti_PCSamplingEnableParamsSize);
+SAME_PARAMS(PcGetData, samples, CUpti_PCSamplingGetDataParams, CUpti_PCSamplingGetDataParamsSize);
+SAME_PARAMS(PcReasonCount, count, CUpti_PCSamplingGetNumStallReasonsParams,
+            CUpti_PCSamplingGetNumStallReasonsParamsSize);
+SAME_PARAMS(PcReasons, names, CUpti_PCSamplingGetStallReasonsParams,
+            CUpti_PCSamplingGetStallReasonsParamsSize);
+SAME_NUMBER(abi::kKernelSerialized, CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED);
+SAME_NUMBER(abi::kCollectionMode, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE);
+SAME_NUMBER(abi::kDataBuffer, CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER);
+SAME_NUMBER(abi::kReasonNameBytes, CUPTI_STALL_REASON_STRING_SIZE);
 
 TEST(CaptureAbi, AgreesWithTheToolkitsHeaders) { SUCCEED() << "held while compiling"; }
 

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+#include <set>
+
 #include "frontend/capture/address_space.h"
 #include "frontend/capture/graphs.h"
 #include "frontend/capture/launch_order.h"
@@ -111,9 +115,11 @@ trace::Trace OneLaunch(uint64_t address, int64_t start) {
 }
 
 TEST(Merge, LaunchesInterleaveByTimeAndCodeIsKeptOnce) {
-  const Result<trace::Trace> merged =
+  const Result<MergedTraces> result =
       MergeTraces({{"a", OneLaunch(0x1000, 1000)}, {"b", OneLaunch(0x2000, 1050)}});
-  ASSERT_TRUE(merged.ok()) << merged.error().ToString();
+  ASSERT_TRUE(result.ok()) << result.error().ToString();
+  EXPECT_THAT(result->relocated, testing::IsEmpty());
+  const trace::Trace* merged = &result->trace;
   EXPECT_EQ(merged->modules.size(), 1u);
   EXPECT_EQ(merged->functions.size(), 1u);
   std::vector<uint32_t> streams;
@@ -125,11 +131,50 @@ TEST(Merge, LaunchesInterleaveByTimeAndCodeIsKeptOnce) {
   EXPECT_EQ(merged->contents[1].buffer, 1u);
 }
 
-TEST(Merge, ProcessesOnTheSameAddressesAreRefused) {
-  const Result<trace::Trace> merged = MergeTraces({{"a", OneLaunch(0x1000, 0)}, {"b", OneLaunch(0x1020, 0)}});
-  ASSERT_FALSE(merged.ok());
-  EXPECT_EQ(merged.error().code, ExitCode::kTrace);
-  EXPECT_THAT(merged.error().ToString(), testing::HasSubstr("one by one"));
+std::vector<std::byte> Words(std::initializer_list<uint64_t> words) {
+  std::vector<std::byte> bytes(8 * words.size());
+  std::memcpy(bytes.data(), words.begin(), bytes.size());
+  return bytes;
+}
+
+// Both processes lie on 0x1000...: the second one's memory moves, and what points into it, in parameters and in memory.
+TEST(Merge, ProcessesOnTheSameAddressesAreKeptApart) {
+  trace::Trace a = OneLaunch(0x1000, 0), b = OneLaunch(0x1020, 0);
+  for (trace::Trace* each : {&a, &b}) {
+    each->functions[0].parameter_bytes = 24;
+    for (trace::Launch& launch : each->launches) launch.parameters.resize(24);
+  }
+  a.launches[0].parameters = Words({0x1008, 7, 0});
+  b.launches[0].parameters = Words({0x1028, 0x1060, 0x105f});  // in it, behind it, its last byte
+  b.contents[0].rule.kind = trace::RuleKind::kBytes;
+  b.contents[0].rule.bytes = Words({0x1020, 5});
+  const Result<MergedTraces> merged = MergeTraces({{"a", a}, {"b", b}});
+  ASSERT_TRUE(merged.ok()) << merged.error().ToString();
+  EXPECT_THAT(merged->relocated, ElementsAre("b"));
+  const trace::Trace& trace = merged->trace;
+  ASSERT_EQ(trace.buffers.size(), 2u);
+  EXPECT_EQ(trace.buffers[0].address, 0x1000u);
+  const uint64_t moved = trace.buffers[1].address;
+  EXPECT_GE(moved, 0x1060u);
+  EXPECT_EQ(moved % (2 << 20), 0x1020u);
+  std::vector<std::vector<std::byte>> parameters;
+  for (const trace::Launch& launch : trace.launches) parameters.push_back(launch.parameters);
+  EXPECT_THAT(parameters, testing::Contains(Words({0x1008, 7, 0})));
+  EXPECT_THAT(parameters, testing::Contains(Words({moved + 8, 0x1060, moved + 0x3f})));
+  const auto bytes = std::find_if(trace.contents.begin(), trace.contents.end(),
+                                  [](const trace::Content& each) { return each.buffer == 1; });
+  ASSERT_NE(bytes, trace.contents.end());
+  EXPECT_EQ(bytes->rule.bytes, Words({moved, 5}));
+}
+
+// A third one finds room behind the second.
+TEST(Merge, EachProcessHasAnAddressSpaceOfItsOwn) {
+  const Result<MergedTraces> merged =
+      MergeTraces({{"a", OneLaunch(0x1000, 0)}, {"b", OneLaunch(0x1000, 0)}, {"c", OneLaunch(0x1000, 0)}});
+  ASSERT_TRUE(merged.ok()) << merged.error().ToString();
+  std::set<uint64_t> addresses;
+  for (const trace::Buffer& buffer : merged->trace.buffers) addresses.insert(buffer.address);
+  EXPECT_EQ(addresses.size(), 3u);
 }
 
 }  // namespace

@@ -10,7 +10,9 @@
 #include <fstream>
 #include <set>
 
+#include "frontend/capture/pc_counter.h"
 #include "frontend/profile/profile.h"
+#include "frontend/profile/units.h"
 #include "frontend/trace/htrace.h"
 #include "sim/base/digest.h"
 #include "sim/results/measurements.h"
@@ -99,6 +101,21 @@ Status ReadProfileFile(const std::string& gpu, Read* read) {
   return Ok();
 }
 
+// Counters of a capture's further runs, in base units. Those of single instructions stay in the trace. A time that was taken while
+// counters were collected keeps CUPTI's name: it is no time of the launch. Of two that heddle counts under one name the first is
+// taken, and the other keeps its own.
+void AddCounters(const std::vector<const trace::Counter*>& counters, results::HardwareRecord* record) {
+  std::set<std::string> taken;
+  for (const auto& metric : record->metrics) taken.insert(metric.name);
+  for (const trace::Counter* counter : counters) {
+    if (capture::SplitPcCounter(counter->name)) continue;
+    const profile::BaseUnit unit = profile::ToBaseUnit(counter->unit);
+    std::string name = profile::MetricName(counter->name);
+    if (name == "duration_ps" || taken.contains(name)) name = counter->name;
+    if (taken.insert(name).second) record->metrics.push_back({name, unit.unit, counter->value * unit.factor});
+  }
+}
+
 // A trace of a real process: its launches have start, end and counters.
 Status ReadTraceFile(const std::string& gpu, Read* read) {
   std::string digest;
@@ -122,9 +139,7 @@ Status ReadTraceFile(const std::string& gpu, Read* read) {
       const double duration = static_cast<double>(launch.measured_end_ns - launch.measured_start_ns) * 1e3;
       record.metrics.push_back({"duration_ps", "ps", duration});
     }
-    for (const trace::Counter* counter : counters[i]) {
-      record.metrics.push_back({profile::MetricName(counter->name), counter->unit, counter->value});
-    }
+    AddCounters(counters[i], &record);
     results::HardwareLaunch& row = record.launch.emplace();
     row.mangled_name = record.kernel_name;
     const auto shape = [](const std::array<trace::Expr, 3>& sizes) -> std::optional<Dim3> {

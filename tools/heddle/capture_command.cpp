@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "frontend/capture/assemble.h"
+#include "frontend/capture/counter_sets.h"
 #include "tools/heddle/capture_output.h"
 #include "tools/heddle/commands.h"
 #include "tools/toolchain/toolchain.h"
@@ -45,6 +46,14 @@ po::options_description CaptureOptions() {
   options.add_options()("plan", po::value<std::string>()->value_name("FILE"),
                         "what `heddle trace plan` made of a first capture; needed by --snapshot index");
   options.add_options()("nccl", po::bool_switch(), "record the arguments of NCCL's collectives");
+  options.add_options()(
+      "counters", po::value<std::string>()->value_name("SET"),
+      "run the command again and take counters of each launch: cycles, instructions, memory, "
+      "occupancy, tensor, stalls, all, or CUPTI's names of metrics, with commas");
+  options.add_options()("sass-metrics", po::bool_switch(),
+                        "run it again and count what each instruction executes");
+  options.add_options()("pc-sampling", po::bool_switch(),
+                        "run it again and sample what warps wait for, and where");
   options.add_options()("keep-records", po::bool_switch(), "leave the record files beside the trace");
   return options;
 }
@@ -106,6 +115,38 @@ Result<Environment> CaptureEnvironment(const po::variables_map& values, const st
   return environment;
 }
 
+// A run of the command for one kind of measurement.
+struct MeasuringRun {
+  std::string kind;  // of HEDDLE_CAPTURE_MEASURE, and the name of its folder of records
+  std::string metrics;
+};
+
+Result<std::vector<MeasuringRun>> MeasuringRuns(const po::variables_map& values) {
+  std::vector<MeasuringRun> runs;
+  if (values.count("counters") != 0) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> metrics,
+                            capture::CountersOf(values["counters"].as<std::string>()));
+    runs.push_back({"counters", fmt::format("{}", fmt::join(metrics, ","))});
+  }
+  if (values["sass-metrics"].as<bool>())
+    runs.push_back({"sass", fmt::format("{}", fmt::join(capture::SassMetrics(), ","))});
+  if (values["pc-sampling"].as<bool>()) runs.push_back({"pc", ""});
+  return runs;
+}
+
+// Measuring functions must not be called in CUPTI's callbacks: the library also stands in front of the launch functions.
+void Measure(const MeasuringRun& run, const std::string& folder, Environment* environment) {
+  const std::string library = environment->front().second;
+  std::erase_if(*environment, [](const auto& each) {
+    return each.first == "HEDDLE_CAPTURE_SNAPSHOT" || each.first == "LD_PRELOAD" ||
+           each.first == "HEDDLE_CAPTURE_FOLDER";
+  });
+  environment->emplace_back("HEDDLE_CAPTURE_FOLDER", folder);
+  environment->emplace_back("HEDDLE_CAPTURE_MEASURE", run.kind);
+  environment->emplace_back("HEDDLE_CAPTURE_METRICS", run.metrics);
+  environment->emplace_back("LD_PRELOAD", Joined("LD_PRELOAD", library));
+}
+
 pid_t g_child = 0;
 void PassOn(int signal) {
   if (g_child > 0) kill(g_child, signal);
@@ -146,9 +187,28 @@ Result<int> RunCommandLine(Arguments command, const Environment& environment) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+// The runs behind the first. One that fails leaves the trace as it is.
+void RunMeasurements(const std::vector<MeasuringRun>& runs, const std::string& folder,
+                     const Environment& environment, Arguments command) {
+  std::error_code ec;
+  for (const MeasuringRun& run : runs) {
+    const fs::path records = fs::path(folder) / run.kind;
+    fs::create_directories(records, ec);
+    Environment measuring = environment;
+    Measure(run, records.string(), &measuring);
+    fmt::print(stderr, "heddle: running the command again for {}\n", run.kind);
+    const Result<int> status = RunCommandLine(command, measuring);
+    if (!status.ok()) fmt::print(stderr, "{}\n", status.error().ToString());
+    if (status.ok() && *status != 0)
+      fmt::print(stderr, "heddle: the command ended with status {} while it was measured\n", *status);
+    if (status.ok() && *status >= 128) return;  // ended from outside
+  }
+}
+
 Status Capture(const po::variables_map& values, Arguments command) {
   if (command.empty()) return Usage("heddle capture", "no command is given", kExample);
   const std::string output = values["output"].as<std::string>();
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<MeasuringRun> runs, MeasuringRuns(values));
   std::error_code ec;
   const fs::path folder = fs::absolute(output + ".records", ec);
   if (fs::exists(folder, ec))
@@ -171,6 +231,7 @@ Status Capture(const po::variables_map& values, Arguments command) {
         ExitCode::kTrace, command[0], "no process of the command initialised CUDA with the capture library",
         "check that it uses a GPU, and that nothing replaces CUDA_INJECTION64_PATH (nsys and ncu do)"};
   }
+  if (*status < 128) RunMeasurements(runs, folder.string(), *environment, command);
   HEDDLE_RETURN_IF_ERROR(WriteCapture(folder.string(), output));
   if (!values["keep-records"].as<bool>()) fs::remove_all(folder, ec);
   return Ok();

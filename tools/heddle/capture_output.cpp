@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "frontend/capture/assemble.h"
+#include "frontend/capture/join_measured.h"
 #include "frontend/capture/merge.h"
 #include "frontend/trace/htrace.h"
 #include "tools/toolchain/toolchain.h"
@@ -26,7 +27,51 @@ void Say(const std::string& path, const capture::Captured& captured) {
   fmt::print(stderr, "{}: {} launch{} of {} function{}, {} with times\n", path, trace.launches.size(),
              trace.launches.size() == 1 ? "" : "es", trace.functions.size(),
              trace.functions.size() == 1 ? "" : "s", captured.measured_launches);
+  for (const auto& [what, sum] : captured.transfers)
+    fmt::print(
+        stderr, "  {} {} ({} bytes, {:.3f} ms)\n", sum.count,
+        what == "fill" ? (sum.count == 1 ? "fill" : "fills") : (sum.count == 1 ? "copy " : "copies ") + what,
+        sum.bytes, static_cast<double>(sum.nanoseconds) / 1e6);
   for (const std::string& warning : captured.warnings) fmt::print(stderr, "  {}\n", warning);
+}
+
+// What the runs for one kind of measurement found, into the traces of the first run.
+void JoinRuns(const std::string& folder, const std::string& kind, std::vector<capture::Captured>* captured) {
+  std::error_code ec;
+  if (!fs::is_directory(fs::path(folder) / kind, ec)) return;
+  const Result<std::vector<std::string>> processes = capture::ProcessFolders(folder + "/" + kind);
+  if (!processes.ok()) {
+    fmt::print(stderr, "{}: nothing was recorded\n", kind);
+    return;
+  }
+  trace::Toolchain no_decoding = toolchain::Default();
+  no_decoding.decode = nullptr;  // the first run's trace has the code
+  std::vector<capture::Captured> runs;
+  for (const std::string& process : *processes) {
+    Result<capture::Captured> each = capture::AssembleTrace(process, no_decoding);
+    if (!each.ok())
+      fmt::print(stderr, "{}\n", each.error().ToString());
+    else if (!each->trace.launches.empty() || !each->warnings.empty())
+      runs.push_back(std::move(*each));
+  }
+  std::vector<const trace::Trace*> measured, traces;
+  for (const capture::Captured& run : runs) measured.push_back(&run.trace);
+  for (const capture::Captured& each : *captured) traces.push_back(&each.trace);
+  const std::vector<size_t> partners = capture::PartnersOf(measured, traces);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (partners[i] == SIZE_MAX) {
+      fmt::print(stderr, "{}: process {} launched nothing that the first run did\n", kind, runs[i].process);
+    } else {
+      const capture::JoinedMeasurements joined =
+          capture::JoinMeasured(runs[i].trace, &(*captured)[partners[i]].trace);
+      fmt::print(stderr, "{}: {} of {} launches of process {} are measured", kind, joined.joined,
+                 traces[partners[i]]->launches.size(), (*captured)[partners[i]].process);
+      if (joined.strangers != 0)
+        fmt::print(stderr, ", {} that were measured are not in the first run", joined.strangers);
+      fmt::print(stderr, "\n");
+    }
+    for (const std::string& warning : runs[i].warnings) fmt::print(stderr, "  {}\n", warning);
+  }
 }
 
 }  // namespace
@@ -48,6 +93,7 @@ Status WriteCapture(const std::string& folder, const std::string& output) {
   if (captured.empty())
     return Error{ExitCode::kTrace, folder, "no launch was recorded",
                  "look at what is said above, at --kernels, --skip and --range"};
+  for (const char* kind : {"counters", "sass", "pc"}) JoinRuns(folder, kind, &captured);
   for (const capture::Captured& each : captured) {
     const std::string path = PathOf(output, each.process, captured.size() > 1);
     HEDDLE_RETURN_IF_ERROR(trace::WriteTrace(each.trace, path));
@@ -89,10 +135,13 @@ Status Merge(const po::variables_map& values, Arguments positional) {
     HEDDLE_ASSIGN_OR_RETURN(trace::Trace trace, trace::ReadTrace(path));
     traces.emplace_back(path, std::move(trace));
   }
-  HEDDLE_ASSIGN_OR_RETURN(const trace::Trace merged, capture::MergeTraces(traces));
+  const size_t count = traces.size();
+  HEDDLE_ASSIGN_OR_RETURN(const capture::MergedTraces merged, capture::MergeTraces(std::move(traces)));
   const std::string output = values["output"].as<std::string>();
-  HEDDLE_RETURN_IF_ERROR(trace::WriteTrace(merged, output));
-  fmt::print(stderr, "{}: {} launches of {} traces\n", output, merged.launches.size(), traces.size());
+  HEDDLE_RETURN_IF_ERROR(trace::WriteTrace(merged.trace, output));
+  fmt::print(stderr, "{}: {} launches of {} traces\n", output, merged.trace.launches.size(), count);
+  for (const std::string& path : merged.relocated)
+    fmt::print(stderr, "  {}: its memory was moved, another trace lies on the same addresses\n", path);
   return Ok();
 }
 

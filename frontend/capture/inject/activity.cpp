@@ -1,7 +1,9 @@
 // CUPTI's activity records: when kernels ran.
 #include <pthread.h>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 #include "frontend/capture/inject/capture.h"
 #include "frontend/capture/inject/pointer_map.h"
@@ -49,6 +51,37 @@ void WriteKernel(const abi::KernelActivity& kernel) {
   }
 }
 
+// MemcpyActivity and MemsetActivity.
+template <typename Activity>
+void WriteTransfer(const void* from, uint32_t kind) {
+  Activity activity;
+  std::memcpy(&activity, from, sizeof activity);
+  if (Record record(kTransferRecord, 96); record) {
+    record->Varint(1, kind);
+    record->Varint(2, activity.bytes);
+    record->Fixed64(3, activity.start);
+    record->Varint(4, activity.end >= activity.start ? activity.end - activity.start : 0);
+    record->Varint(5, activity.device_id);
+    record->Varint(6, activity.stream_id);
+    record->Varint(7, activity.correlation_id);
+  }
+}
+
+void WriteActivity(const void* record) {
+  uint32_t kind = 0;
+  std::memcpy(&kind, record, sizeof kind);
+  if (kind == abi::kConcurrentKernel) {
+    abi::KernelActivity kernel;
+    std::memcpy(&kernel, record, sizeof kernel);
+    WriteKernel(kernel);
+  } else if (kind == abi::kMemcpy) {
+    const uint8_t copy_kind = static_cast<const uint8_t*>(record)[offsetof(abi::MemcpyActivity, copy_kind)];
+    WriteTransfer<abi::MemcpyActivity>(record, copy_kind);
+  } else if (kind == abi::kMemset) {
+    WriteTransfer<abi::MemsetActivity>(record, 0);
+  }
+}
+
 }  // namespace
 
 // CUPTI owns the buffer until it gives it back. One must be given: CUPTI before 12.9 crashes on a refusal.
@@ -61,14 +94,7 @@ void GiveBuffer(uint8_t** buffer, size_t* size, size_t* max_records) {
 void TakeBuffer(void* context, uint32_t stream, uint8_t* buffer, size_t, size_t valid) {
   if (g_cupti != nullptr && buffer != nullptr && SinkIsOpen()) {
     void* record = nullptr;
-    while (g_cupti->cuptiActivityGetNextRecord(buffer, valid, &record) == 0) {
-      uint32_t kind = 0;
-      std::memcpy(&kind, record, sizeof kind);
-      if (kind != abi::kConcurrentKernel) continue;
-      abi::KernelActivity kernel;
-      std::memcpy(&kernel, record, sizeof kernel);
-      WriteKernel(kernel);
-    }
+    while (g_cupti->cuptiActivityGetNextRecord(buffer, valid, &record) == 0) WriteActivity(record);
     size_t dropped = 0;
     if (g_cupti->cuptiActivityGetNumDroppedRecords != nullptr &&
         g_cupti->cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == 0 && dropped > 0)
@@ -86,6 +112,9 @@ void StartActivity(const Cupti& cupti, uint32_t cupti_version) {
   uint32_t status = cupti.cuptiActivityRegisterCallbacks(GiveBuffer, TakeBuffer);
   if (status == 0) status = cupti.cuptiActivityEnable(abi::kConcurrentKernel);
   if (status != 0) WriteNote(kActivityRefused, status, "kernel times");
+  for (const uint32_t kind : {abi::kMemcpy, abi::kMemset})
+    if (status == 0 && cupti.cuptiActivityEnable(kind) != 0)
+      WriteNote(kActivityRefused, 0, "times of copies");
   if (cupti.cuptiActivityFlushPeriod != nullptr) cupti.cuptiActivityFlushPeriod(250);
 }
 

@@ -13,6 +13,7 @@
 #include "frontend/capture/frame.h"
 #include "frontend/capture/inject/functions.h"
 #include "frontend/capture/inject/image.h"
+#include "frontend/capture/inject/measure.h"
 #include "frontend/capture/inject/settings.h"
 #include "frontend/capture/inject/sink.h"
 #include "frontend/capture/inject/snapshot.h"
@@ -78,6 +79,7 @@ void InForkedChild() {
   AbandonFunctions();
   AbandonActivity();
   AbandonSnapshots();
+  AbandonMeasurements();
   g_capture = {};
   g_device_seen = 0;
 }
@@ -129,7 +131,8 @@ bool StartCapture(const Cupti* cupti, const Driver* driver) {
     record->Varint(3, version);
   }
   const bool subscribed = cupti != nullptr && Subscribe(*cupti);
-  if (subscribed) StartActivity(*cupti, version);
+  // Kernel times and measurements exclude each other (CUPTI_ERROR_NOT_COMPATIBLE).
+  if (subscribed && TheSettings().measure == Measure::kNothing) StartActivity(*cupti, version);
   g_capture.has_flusher = pthread_create(&g_capture.flusher, nullptr, FlushLoop, nullptr) == 0;
   return subscribed;
 }
@@ -137,6 +140,7 @@ bool StartCapture(const Cupti* cupti, const Driver* driver) {
 void StopCapture() {
   if (!SinkIsOpen()) return;
   WriteDevicesOnce();
+  EndMeasurements();
   if (g_capture.cupti != nullptr && g_capture.subscriber != nullptr)
     g_capture.cupti->cuptiActivityFlushAll(1);
   if (g_capture.has_flusher) {

@@ -14,6 +14,7 @@ struct ThreadState {
   uint32_t number = 0;              // counted from 1
   uint32_t loaded_image_plus1 = 0;  // by the load call that is running
   uint64_t created_node = 0;        // by the launch call that is running
+  uint64_t recorded_launches = 0;   // that ran: nodes of graphs do not count
   bool outside = false;             // our own calls: nothing of them is recorded
 };
 ThreadState& ThisThread();

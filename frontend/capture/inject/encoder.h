@@ -35,6 +35,13 @@ class Encoder {
     for (size_t i = 0; i < count; ++i) Raw(values[i]);
     End(length);
   }
+  void PackedDoubles(uint32_t field, const double* values, size_t count) {
+    if (count == 0) return;
+    Tag(field, 2);
+    Raw(8 * count);
+    std::memcpy(cursor_, values, 8 * count);
+    cursor_ += 8 * count;
+  }
   void Raw(uint64_t value) {
     for (; value >= 0x80; value >>= 7) *cursor_++ = static_cast<uint8_t>(value | 0x80);
     *cursor_++ = static_cast<uint8_t>(value);

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "frontend/capture/inject/capture.h"
+#include "frontend/capture/inject/measure.h"
 #include "frontend/capture/inject/settings.h"
 #include "frontend/capture/inject/sink.h"
 
@@ -10,6 +11,7 @@ namespace {
 
 Cupti g_cupti_table;
 Driver g_driver_table;
+Profiler g_profiler_table;
 
 void Start() {
   ReadSettings();
@@ -19,6 +21,12 @@ void Start() {
   const bool has_driver = FindDriver(&g_driver_table);
   StartCapture(has_cupti ? &g_cupti_table : nullptr, has_driver ? &g_driver_table : nullptr);
   if (!has_cupti) WriteNote(kNoCupti, 0, why);
+  if (has_cupti && TheSettings().measure != Measure::kNothing) {
+    if (FindProfiler(&g_profiler_table, &why))
+      StartMeasurements(g_profiler_table);
+    else
+      WriteNote(kCountersRefused, abi::kNotSupported, why);
+  }
   static bool registered = false;
   if (!registered) std::atexit(StopCapture);
   registered = true;

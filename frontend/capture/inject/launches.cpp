@@ -66,6 +66,7 @@ void WriteLaunch(const LaunchView& launch, const CallbackData& data) {
     record->Varint(11, launch.cooperative);
     record->Varint(12, launch.node);
     record->Varint(13, missing);
+    if (launch.node == 0) ++thread.recorded_launches;
   }
   if (missing != kNothingMissing && !function->missing_is_noted) {
     function->missing_is_noted = true;

@@ -45,6 +45,21 @@ bool FindCupti(Cupti* cupti, const char** why) {
   return true;
 }
 
+bool FindProfiler(Profiler* profiler, const char** why) {
+  void* library = OpenCupti();
+  *why = "libcupti";
+  if (library == nullptr) return false;
+#define HEDDLE_PROFILER(name, parameters, last) \
+  if (!Find(library, #name, &profiler->name)) { \
+    *why = #name;                               \
+    return false;                               \
+  }
+#include "frontend/capture/inject/profiler.def"
+#undef HEDDLE_PROFILER
+  *why = "cuptiGetDeviceId";
+  return Find(library, "cuptiGetDeviceId", &profiler->cuptiGetDeviceId);
+}
+
 bool FindDriver(Driver* driver) {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) return false;

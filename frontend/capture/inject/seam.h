@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "frontend/capture/inject/abi.h"
+#include "frontend/capture/inject/abi_profiler.h"
 
 namespace heddle::capture {
 
@@ -29,9 +30,20 @@ struct Driver {
 #undef HEDDLE_DRIVER
 };
 
+// What a measuring run needs besides; none of it is asked for otherwise.
+struct Profiler {
+#define HEDDLE_PROFILER(name, parameters, last) uint32_t (*name)(abi::parameters*) = nullptr;
+#include "frontend/capture/inject/profiler.def"
+#undef HEDDLE_PROFILER
+  uint32_t (*cuptiGetDeviceId)(abi::Handle context, uint32_t* device) = nullptr;
+};
+
 // libcupti: the file that HEDDLE_CUPTI names, else the copy that the process has loaded (two copies disturb each other), else the
 // loader's path. False: none, or it lacks a required function; `why` says which.
 bool FindCupti(Cupti* cupti, const char** why);
+
+// In the same libcupti. False: it lacks one, which `why` names.
+bool FindProfiler(Profiler* profiler, const char** why);
 
 // The libcuda that the process has loaded.
 bool FindDriver(Driver* driver);

@@ -36,6 +36,13 @@ void ReadSettings() {
                         : std::strcmp(snapshot, "index") == 0 ? Snapshot::kIndex
                         : std::strcmp(snapshot, "all") == 0   ? Snapshot::kAll
                                                               : Snapshot::kNone;
+  g_settings.metrics = Text("HEDDLE_CAPTURE_METRICS");
+  const char* measure = Text("HEDDLE_CAPTURE_MEASURE");
+  g_settings.measure = measure == nullptr                      ? Measure::kNothing
+                       : std::strcmp(measure, "counters") == 0 ? Measure::kCounters
+                       : std::strcmp(measure, "sass") == 0     ? Measure::kSass
+                       : std::strcmp(measure, "pc") == 0       ? Measure::kPcSamples
+                                                               : Measure::kNothing;
   const char* kernels = Text("HEDDLE_CAPTURE_KERNELS");
   if (kernels != nullptr && !g_has_kernels) {
     g_has_kernels = regcomp(&g_kernels, kernels, REG_EXTENDED | REG_NOSUB) == 0;

@@ -7,6 +7,7 @@
 namespace heddle::capture {
 
 enum class Snapshot : uint8_t { kNone, kIndex, kAll };
+enum class Measure : uint8_t { kNothing, kCounters, kSass, kPcSamples };
 
 struct Settings {
   const char* folder = nullptr;  // HEDDLE_CAPTURE_FOLDER; null: capture nothing
@@ -15,6 +16,9 @@ struct Settings {
   const char* range = nullptr;   // HEDDLE_CAPTURE_RANGE: an NVTX range's name
   Snapshot snapshot = Snapshot::kNone;  // HEDDLE_CAPTURE_SNAPSHOT
   const char* plan = nullptr;           // HEDDLE_CAPTURE_PLAN: a file
+  Measure measure =
+      Measure::kNothing;  // HEDDLE_CAPTURE_MEASURE: counters, sass or pc; kernel times are not taken then
+  const char* metrics = nullptr;  // HEDDLE_CAPTURE_METRICS: names with commas between them
 };
 
 // Reads the environment and compiles HEDDLE_CAPTURE_KERNELS, an extended POSIX regular expression.

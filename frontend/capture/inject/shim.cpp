@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "frontend/capture/inject/capture.h"
+#include "frontend/capture/inject/measure.h"
 #include "frontend/capture/inject/settings.h"
 #include "frontend/capture/inject/sink.h"
 #include "frontend/capture/inject/snapshot.h"
@@ -59,6 +60,7 @@ const SnapshotDriver& Reader() {
   find(&reader.context_synchronize, "cuCtxSynchronize");
   find(&reader.stream_synchronize, "cuStreamSynchronize");
   find(&reader.address_range, "cuMemGetAddressRange_v2");
+  find(&reader.context_current, "cuCtxGetCurrent");
   find(&reader.function_name, "cuFuncGetName");
   find(&reader.copy_to_host, "cuMemcpyDtoH_v2");
   return reader;
@@ -69,6 +71,9 @@ struct Wrapped {
   void* ours;
   void** real;
 };
+
+// What NCCL was looked up in: a library of Python's ctypes is in nobody's global scope.
+void* g_nccl = RTLD_DEFAULT;
 
 bool IsAskedFor() {
   static const bool asked = std::getenv("HEDDLE_CAPTURE_FOLDER") != nullptr;
@@ -127,6 +132,7 @@ extern "C" {
 HEDDLE_EXPORT void* dlsym(void* handle, const char* name) {
   const bool candidate = ((name[0] == 'c' && name[1] == 'u') || (name[0] == 'n' && name[1] == 'c'));
   if (!candidate) return RealDlsym()(handle, name);
+  if (name[0] == 'n' && handle != RTLD_DEFAULT && handle != RTLD_NEXT) g_nccl = handle;
   return Wrap(name, "", RealDlsym()(handle, name));
 }
 
@@ -150,6 +156,7 @@ uint32_t cuGetProcAddress_v2(const char* name, void** function, int version, uin
                 uint32_t shared, Handle stream, void** params, void** extra) {                          \
     if (!Find(&g_##name, #name)) return kNotFound;                                                      \
     if (SnapshotsAreOn()) SnapshotLaunch(Reader(), f, stream, params, extra);                           \
+    const MeasuredLaunch measured(Reader, stream);                                                      \
     return g_##name(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);                          \
   }
 HEDDLE_LAUNCH(cuLaunchKernel)
@@ -160,6 +167,7 @@ HEDDLE_LAUNCH(cuLaunchKernel_ptsz)
   uint32_t name(const abi::LaunchConfig* config, Handle f, void** params, void** extra) {                  \
     if (!Find(&g_##name, #name)) return kNotFound;                                                         \
     if (SnapshotsAreOn() && config != nullptr) SnapshotLaunch(Reader(), f, config->stream, params, extra); \
+    const MeasuredLaunch measured(Reader, config == nullptr ? nullptr : config->stream);                   \
     return g_##name(config, f, params, extra);                                                             \
   }
 HEDDLE_LAUNCH_EX(cuLaunchKernelEx)
@@ -171,6 +179,7 @@ HEDDLE_LAUNCH_EX(cuLaunchKernelEx_ptsz)
                 uint32_t shared, Handle stream, void** params) {                                        \
     if (!Find(&g_##name, #name)) return kNotFound;                                                      \
     if (SnapshotsAreOn()) SnapshotLaunch(Reader(), f, stream, params, nullptr);                         \
+    const MeasuredLaunch measured(Reader, stream);                                                      \
     return g_##name(f, gx, gy, gz, bx, by, bz, shared, stream, params);                                 \
   }
 HEDDLE_COOPERATIVE(cuLaunchCooperativeKernel)
@@ -181,6 +190,7 @@ HEDDLE_COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
   uint32_t name(Handle executable, Handle stream) {              \
     if (!Find(&g_##name, #name)) return kNotFound;               \
     if (SnapshotsAreOn()) SnapshotGraphLaunch(Reader(), stream); \
+    NoteUnmeasuredGraph();                                       \
     return g_##name(executable, stream);                         \
   }
 HEDDLE_GRAPH_LAUNCH(cuGraphLaunch)
@@ -201,8 +211,8 @@ void NoteCollective(const char* kind, size_t count, uint32_t type, uint32_t peer
                     Handle stream) {
   if (!SinkIsOpen()) return;
   using Ask = uint32_t (*)(Handle, int*);
-  static const auto ask_count = reinterpret_cast<Ask>(RealDlsym()(RTLD_DEFAULT, "ncclCommCount"));
-  static const auto ask_rank = reinterpret_cast<Ask>(RealDlsym()(RTLD_DEFAULT, "ncclCommUserRank"));
+  const auto ask_count = reinterpret_cast<Ask>(RealDlsym()(g_nccl, "ncclCommCount"));
+  const auto ask_rank = reinterpret_cast<Ask>(RealDlsym()(g_nccl, "ncclCommUserRank"));
   int ranks = 0, rank = 0;
   if (ask_count != nullptr) ask_count(communicator, &ranks);
   if (ask_rank != nullptr) ask_rank(communicator, &rank);

@@ -65,6 +65,9 @@ enum RecordKind : uint32_t {
   kNoteRecord = 16,
   kEndRecord = 17,
   kKernelNameRecord = 18,
+  kMetricNameRecord = 19,
+  kMeasuredRecord = 20,
+  kTransferRecord = 21,
 };
 
 // Numbers of Note.Kind in record.proto.
@@ -78,6 +81,8 @@ enum NoteKind : uint32_t {
   kParametersMissing = 6,
   kSnapshotRefused = 7,
   kCountersRefused = 8,
+  kGraphsNotMeasured = 9,
+  kLaunchNotMeasured = 10,
 };
 void WriteNote(NoteKind kind, uint32_t status, const char* subject, uint64_t count = 0);
 

@@ -15,6 +15,7 @@ struct SnapshotDriver {
   uint32_t (*stream_synchronize)(abi::Handle stream) = nullptr;
   uint32_t (*copy_to_host)(void* destination, uint64_t source, size_t bytes) = nullptr;
   uint32_t (*address_range)(uint64_t* base, size_t* bytes, uint64_t address) = nullptr;
+  uint32_t (*context_current)(abi::Handle* context) = nullptr;
   uint32_t (*function_name)(const char** name, abi::Handle function) = nullptr;
 };
 

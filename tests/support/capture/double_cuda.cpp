@@ -175,10 +175,10 @@ const char* Keep(const std::string& name) {
   return S().names.try_emplace(name, name).first->second.c_str();
 }
 
-void Finished(uint32_t correlation, const std::string& name, uint64_t node_id) {
+void Finished(uint32_t correlation, const std::string& name, uint64_t node_id, uint32_t ctas = 1) {
   const CuptiHooks* hooks = Hooks();
   if (hooks == nullptr) return;
-  FinishedKernel kernel{correlation, 0, 0, node_id, 7, Keep(name)};
+  FinishedKernel kernel{correlation, 0, 0, node_id, 7, Keep(name), ctas};
   {
     const std::lock_guard guard(S().lock);
     kernel.start_ns = S().clock_ns += 1000;
@@ -187,8 +187,28 @@ void Finished(uint32_t correlation, const std::string& name, uint64_t node_id) {
   hooks->kernel(kernel);
 }
 
+void Copied(const Api& api, uint8_t kind, uint64_t bytes) {
+  const CuptiHooks* hooks = Hooks();
+  if (hooks == nullptr) return;
+  FinishedCopy copy{api.correlation(), 0, 0, kind, bytes};
+  {
+    const std::lock_guard guard(S().lock);
+    copy.start_ns = S().clock_ns += 1000;
+    copy.end_ns = S().clock_ns += 1500;
+  }
+  hooks->copy(copy);
+}
+
+uint32_t MapMemory(uint64_t* address, size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  *address = memory == MAP_FAILED ? 0 : reinterpret_cast<uint64_t>(memory);
+  const std::lock_guard guard(S().lock);
+  S().allocations[*address] = bytes;
+  return *address == 0 ? 2 : 0;
+}
+
 // What a launch does: runs, or becomes a node of the graph that its stream captures.
-void Launch(const Api& api, Handle function, Handle stream) {
+void Launch(const Api& api, Handle function, Handle stream, uint32_t ctas) {
   auto* f = static_cast<Function*>(function);
   Announce(f->module);
   Graph* graph = nullptr;
@@ -200,7 +220,7 @@ void Launch(const Api& api, Handle function, Handle stream) {
       after = S().capture_tails[stream];
     }
   }
-  if (graph == nullptr) return Finished(api.correlation(), f->name, 0);
+  if (graph == nullptr) return Finished(api.correlation(), f->name, 0, ctas);
   Node* node = NewNode(graph, 0, f->name, after);
   const std::lock_guard guard(S().lock);
   S().capture_tails[stream] = {node};
@@ -293,11 +313,22 @@ uint32_t cuLibraryGetKernel(Handle* kernel, Handle library, const char* name) {
 uint32_t cuMemAlloc_v2(uint64_t* address, size_t bytes) {
   AllocParams params{address, bytes};
   API(cuMemAlloc_v2, params);
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  *address = memory == MAP_FAILED ? 0 : reinterpret_cast<uint64_t>(memory);
-  const std::lock_guard guard(S().lock);
-  S().allocations[*address] = bytes;
-  return *address == 0 ? 2 : 0;
+  return MapMemory(address, bytes);
+}
+uint32_t cuMemAllocAsync(uint64_t* address, size_t bytes, Handle) {
+  AllocParams params{address, bytes};
+  API(cuMemAllocAsync, params);
+  return MapMemory(address, bytes);
+}
+uint32_t cuMemAllocFromPoolAsync(uint64_t* address, size_t bytes, Handle, Handle) {
+  AllocParams params{address, bytes};
+  API(cuMemAllocFromPoolAsync, params);
+  return MapMemory(address, bytes);
+}
+uint32_t cuMemFreeAsync(uint64_t address, Handle) {
+  FreeParams params{address};
+  API(cuMemFreeAsync, params);
+  return 0;
 }
 uint32_t cuMemGetAddressRange_v2(uint64_t* base, size_t* bytes, uint64_t address) {
   ForbidInCallbacks("cuMemGetAddressRange");
@@ -314,6 +345,10 @@ uint32_t cuFuncGetName(const char** name, Handle function) {
   *name = static_cast<Function*>(function)->name.c_str();
   return 0;
 }
+uint32_t cuCtxGetCurrent(Handle* context) {
+  *context = reinterpret_cast<Handle>(0x10);
+  return 0;
+}
 uint32_t cuCtxSynchronize() {
   ForbidInCallbacks("cuCtxSynchronize");
   return 0;
@@ -326,6 +361,7 @@ uint32_t cuMemFree_v2(uint64_t address) {
 uint32_t cuMemcpyHtoD_v2(uint64_t destination, const void* source, size_t bytes) {
   CopyParams params{destination, reinterpret_cast<uint64_t>(source), bytes, nullptr};
   API(cuMemcpyHtoD_v2, params);
+  Copied(api, 1, bytes);
   std::memcpy(reinterpret_cast<void*>(destination), source, bytes);
   return 0;
 }
@@ -343,12 +379,14 @@ uint32_t cuMemcpyDtoH_v2(void* destination, uint64_t source, size_t bytes) {
 uint32_t cuMemcpyDtoD_v2(uint64_t destination, uint64_t source, size_t bytes) {
   CopyParams params{destination, source, bytes, nullptr};
   API(cuMemcpyDtoD_v2, params);
+  Copied(api, 8, bytes);
   std::memmove(reinterpret_cast<void*>(destination), reinterpret_cast<const void*>(source), bytes);
   return 0;
 }
 uint32_t cuMemsetD32_v2(uint64_t destination, uint32_t value, size_t count) {
   FillParams params{destination, value, count, nullptr};
   API(cuMemsetD32_v2, params);
+  Copied(api, 0, 4 * count);
   for (size_t i = 0; i < count; ++i) reinterpret_cast<uint32_t*>(destination)[i] = value;
   return 0;
 }
@@ -369,7 +407,7 @@ uint32_t cuLaunchKernel(Handle f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_
                         uint32_t bz, uint32_t shared, Handle stream, void** params, void** extra) {
   LaunchParams p{f, {gx, gy, gz}, {bx, by, bz}, shared, stream, params, extra};
   const Api api(k_cuLaunchKernel, "cuLaunchKernel", &p, static_cast<Function*>(f)->name.c_str());
-  Launch(api, f, stream);
+  Launch(api, f, stream, gx * gy * gz);
   return 0;
 }
 uint32_t cuLaunchCooperativeKernel(Handle f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by,
@@ -377,13 +415,13 @@ uint32_t cuLaunchCooperativeKernel(Handle f, uint32_t gx, uint32_t gy, uint32_t 
   LaunchParams p{f, {gx, gy, gz}, {bx, by, bz}, shared, stream, params, reinterpret_cast<void**>(0x1)};
   const Api api(k_cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel", &p,
                 static_cast<Function*>(f)->name.c_str());
-  Launch(api, f, stream);
+  Launch(api, f, stream, gx * gy * gz);
   return 0;
 }
 uint32_t cuLaunchKernelEx(const LaunchConfig* config, Handle f, void** params, void** extra) {
   LaunchExParams p{config, f, params, extra};
   const Api api(k_cuLaunchKernelEx, "cuLaunchKernelEx", &p, static_cast<Function*>(f)->name.c_str());
-  Launch(api, f, config->stream);
+  Launch(api, f, config->stream, config->grid[0] * config->grid[1] * config->grid[2]);
   return 0;
 }
 

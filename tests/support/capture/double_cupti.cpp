@@ -28,6 +28,8 @@ struct State {
   void (*complete)(void*, uint32_t, uint8_t*, size_t, size_t) = nullptr;
   bool activity = false;
   std::vector<FinishedKernel> kernels;
+  bool copy_activity = false, fill_activity = false;
+  std::vector<FinishedCopy> copies;
 };
 // Never destroyed: the capture's handlers at exit come later than a static object's end.
 State& S() {
@@ -54,8 +56,45 @@ void Call(uint32_t domain, uint32_t id, const void* data) {
 }
 
 void Kernel(const FinishedKernel& kernel) {
+  ProfiledKernel(kernel.correlation, kernel.ctas);
   const std::lock_guard guard(S().lock);
   if (S().activity) S().kernels.push_back(kernel);
+}
+
+void Copy(const FinishedCopy& copy) {
+  const std::lock_guard guard(S().lock);
+  if (copy.kind == 0 ? S().fill_activity : S().copy_activity) S().copies.push_back(copy);
+}
+
+// Copies and fills: a buffer each.
+void DeliverCopies() {
+  std::vector<FinishedCopy> copies;
+  {
+    const std::lock_guard guard(S().lock);
+    copies.swap(S().copies);
+  }
+  for (const FinishedCopy& copy : copies) {
+    uint8_t* buffer = nullptr;
+    size_t size = 0, most = 0;
+    S().request(&buffer, &size, &most);
+    if (buffer == nullptr) return;
+    const auto write = [&](auto record, uint32_t kind) {
+      record.kind = kind;
+      record.bytes = copy.bytes;
+      record.start = copy.start_ns;
+      record.end = copy.end_ns;
+      record.correlation_id = copy.correlation;
+      std::memset(buffer, 0xee, KernelBytes());
+      std::memcpy(buffer, &record, sizeof record);
+    };
+    abi::MemcpyActivity memcpy_record{};
+    memcpy_record.copy_kind = copy.kind;
+    if (copy.kind != 0)
+      write(memcpy_record, abi::kMemcpy);
+    else
+      write(abi::MemsetActivity{}, abi::kMemset);
+    S().complete(nullptr, 0, buffer, size, KernelBytes());
+  }
 }
 
 // As many buffers as it takes; the client's functions are called without the lock.
@@ -96,7 +135,7 @@ using namespace heddle::capture::testing;
 extern "C" {
 
 const CuptiHooks* heddle_double_cupti_hooks() {
-  static const CuptiHooks hooks = {Wants, Call, Kernel};
+  static const CuptiHooks hooks = {Wants, Call, Kernel, Copy};
   return &hooks;
 }
 
@@ -147,14 +186,18 @@ uint32_t cuptiActivityRegisterCallbacks(void (*request)(uint8_t**, size_t*, size
 }
 
 uint32_t cuptiActivityEnable(uint32_t kind) {
+  if (IsProfiling()) return 14;  // CUPTI_ERROR_NOT_COMPATIBLE
   const uint32_t status = Setting("DOUBLE_ACTIVITY", 0);
   const std::lock_guard guard(S().lock);
   if (status == 0 && kind == abi::kConcurrentKernel) S().activity = true;
+  if (status == 0 && kind == abi::kMemcpy) S().copy_activity = true;
+  if (status == 0 && kind == abi::kMemset) S().fill_activity = true;
   return status;
 }
 
 uint32_t cuptiActivityFlushAll(uint32_t) {
   Deliver();
+  DeliverCopies();
   return 0;
 }
 uint32_t cuptiActivityFlushPeriod(uint32_t) { return 0; }

@@ -2,7 +2,7 @@
 // does: dlopen, dlsym for cuGetProcAddress, and everything else through that (PLAYER_DLSYM=1: everything through dlsym).
 //
 //   module NAME FILE | library NAME FILE | function NAME MODULE KERNEL | kernel NAME LIBRARY KERNEL | unload MODULE
-//   alloc NAME BYTES | free NAME | upload NAME FILE | fill NAME VALUE COUNT | copy TO FROM BYTES | address NAME
+//   alloc NAME BYTES | free NAME | allocasync NAME BYTES | allocpool NAME BYTES | freeasync NAME | upload NAME FILE | fill NAME VALUE COUNT | copy TO FROM BYTES | address NAME
 //   tensormap NAME BUFFER WIDTH HEIGHT
 //   launch FUNCTION GRID BLOCK SHARED STREAM VALUE...    with kernelParams; GRID and BLOCK as x,y,z
 //   extra | coop | cluster as launch; `cluster` through cuLaunchKernelEx with a cluster of 2 and programmatic serialisation
@@ -10,6 +10,7 @@
 //   record EVENT STREAM | wait STREAM EVENT
 //   begin STREAM | end STREAM GRAPH | instantiate EXEC GRAPH | graph EXEC STREAM
 //   push NAME | pop     (NVTX)
+//   allreduce COUNT TYPE | allgather COUNT TYPE | send COUNT TYPE   (NCCL; TYPE is a number of ncclDataType_t)
 //   fork (the child does the rest up to `joined`, then ends; the parent waits and goes on behind it) | joined
 //   sleep MS | exit (without handlers) | kill
 // VALUE: b:NAME or b:NAME+N (address of a buffer), i:N (32 bits), q:N (64 bits), m:NAME (a tensor map).
@@ -221,6 +222,13 @@ bool Memory(const std::string& verb, std::istringstream& in) {
   in >> name >> text >> other;
   if (verb == "alloc") {
     Call("cuMemAlloc", &g.buffers[name], static_cast<size_t>(std::stoull(text)));
+  } else if (verb == "allocasync") {
+    Call("cuMemAllocAsync", &g.buffers[name], static_cast<size_t>(std::stoull(text)), Handle{});
+  } else if (verb == "allocpool") {
+    Call("cuMemAllocFromPoolAsync", &g.buffers[name], static_cast<size_t>(std::stoull(text)), Handle{},
+         Handle{});
+  } else if (verb == "freeasync") {
+    Call("cuMemFreeAsync", g.buffers.at(name), Handle{});
   } else if (verb == "free") {
     Call("cuMemFree", g.buffers.at(name));
   } else if (verb == "upload") {
@@ -245,6 +253,28 @@ bool Memory(const std::string& verb, std::istringstream& in) {
   } else {
     return false;
   }
+  return true;
+}
+
+// As vLLM's pynccl has it: a library of its own, functions by dlsym.
+bool Collective(const std::string& verb, std::istringstream& in) {
+  std::string count, type;
+  if (verb != "allreduce" && verb != "allgather" && verb != "send") return false;
+  in >> count >> type;
+  static void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) Fail(dlerror());
+  const size_t elements = std::stoull(count);
+  const auto of_type = static_cast<uint32_t>(std::stoul(type));
+  Handle none = nullptr;
+  if (verb == "allreduce")
+    reinterpret_cast<uint32_t (*)(const void*, void*, size_t, uint32_t, uint32_t, Handle, Handle)>(
+        dlsym(library, "ncclAllReduce"))(none, none, elements, of_type, 0, none, none);
+  else if (verb == "allgather")
+    reinterpret_cast<uint32_t (*)(const void*, void*, size_t, uint32_t, Handle, Handle)>(
+        dlsym(library, "ncclAllGather"))(none, none, elements, of_type, none, none);
+  else
+    reinterpret_cast<uint32_t (*)(const void*, size_t, uint32_t, int, Handle, Handle)>(
+        dlsym(library, "ncclSend"))(none, elements, of_type, 3, none, none);
   return true;
 }
 
@@ -342,8 +372,9 @@ int main(int argc, char** argv) {
         std::istringstream fresh(line.substr(verb.size()));
         return fresh;
       };
-      std::istringstream a = rest(), b = rest(), c = rest(), d = rest();
-      if (!Memory(verb, a) && !Code(verb, b) && !Streams(verb, c)) Process(verb, d, script, &is_child);
+      std::istringstream a = rest(), b = rest(), c = rest(), d = rest(), e = rest();
+      if (!Memory(verb, a) && !Code(verb, b) && !Streams(verb, c) && !Collective(verb, e))
+        Process(verb, d, script, &is_child);
     }
   }
   return 0;
