@@ -98,11 +98,32 @@ TEST(Measure, SaysWhatIsWrong) {
   EXPECT_THAT(missing.err, HasSubstr("--dry-run"));
 }
 
+// The way from a GPU to an error: what was measured is found by its digest, simulated and compared.
+TEST(Measure, ValidateTakesMeasuredLaunchesAsTruth) {
+  const testing_support::TemporaryFolder folder;
+  const std::string db = folder / "m.db", heddle = HEDDLE_BINARY_DIR "/tools/heddle/heddle validate ";
+  ASSERT_EQ(Measure(folder.path(), kTraces + "tests/relu.sm_80.htrace --repeats 1 --db " + db).exit_code, 0);
+  const std::string validate = heddle + "--quiet -a a100_sxm4_80gb --hardware " + db;
+  const auto outcome = testing_support::Shell(validate + " --json --traces " + kTraces + "tests");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\"measured_matched\": 1"));
+  // The stand-in takes 12.5 us, whatever runs: the simulation does not.
+  EXPECT_EQ(testing_support::Shell(validate + " --max-error 0.001 --traces " + kTraces + "tests").exit_code,
+            6);
+  EXPECT_EQ(testing_support::Shell(validate + " --max-error 1e9 --traces " + kTraces + "tests").exit_code, 0);
+  const auto elsewhere = testing_support::Shell(validate + " --traces " + kTraces + "bench");
+  EXPECT_EQ(elsewhere.exit_code, 4);
+  EXPECT_THAT(elsewhere.err, HasSubstr("none of the 1 measured traces was found"));
+  EXPECT_EQ(testing_support::Shell(heddle + "--hardware " + db).exit_code, 2);
+  EXPECT_EQ(testing_support::Shell(heddle + "-a a100_sxm4_80gb").exit_code, 2);
+}
+
 TEST(Measure, DryRunShowsThePlan) {
   const auto outcome = testing_support::Shell(
       "cd " HEDDLE_SOURCE_DIR " && HEDDLE_BUILD_DIR=" HEDDLE_BINARY_DIR " tools/measure-gpu --dry-run");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("gemm.sm_80.htrace: matmul for sm_80, 3 + 20 times cold and warm"));
+  EXPECT_THAT(outcome.out, HasSubstr("built for this GPU: kernels/cuda/rms_norm.launch.textproto"));
   EXPECT_THAT(outcome.out, HasSubstr("counters"));
 }
 

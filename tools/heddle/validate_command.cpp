@@ -9,6 +9,7 @@
 #include "tools/heddle/commands.h"
 #include "tools/heddle/progress.h"
 #include "tools/heddle/stop.h"
+#include "tools/heddle/validate_hardware.h"
 #include "tools/validate/ablate.h"
 #include "tools/validate/evaluate.h"
 #include "tools/validate/header_table.h"
@@ -23,8 +24,11 @@ namespace {
 po::options_description Options() {
   po::options_description options("options");
   const auto text = [] { return po::value<std::string>()->default_value(""); };
-  options.add_options()("suite", po::value<std::string>()->required(),
-                        "measurements: a CSV file with the columns of the public suite")(
+  options.add_options()("suite", text(), "measurements: a CSV file with the columns of the public suite")(
+      "hardware", text(),
+      "measurements: a database of tools/measure-gpu; its launches are simulated on --arch instead of a "
+      "suite's")("traces", po::value<std::vector<std::string>>(),
+                 "with --hardware: traces, or folders of them, that were measured; may be repeated")(
       "arch,a", text(), "only rows of the GPUs that this machine description stands for")(
       "category,c", text(), "only categories that match this regular expression as a whole")(
       "gpu", text(), "only GPUs, as the suite names them, that match this regular expression as a whole")(
@@ -196,8 +200,32 @@ Status Validate(const Settings& settings) {
   return fault.empty() ? Ok() : Status(Error{ExitCode::kGateFailed, settings.suite, fault, ""});
 }
 
+Status ValidateAgainst(const po::variables_map& values, const std::string& hardware) {
+  HardwareValidation settings;
+  settings.measurements = hardware;
+  if (values.count("traces") != 0) settings.traces = values["traces"].as<std::vector<std::string>>();
+  settings.arch = values["arch"].as<std::string>();
+  if (values.count("set") != 0) settings.overrides = values["set"].as<std::vector<std::string>>();
+  settings.database = values["db"].as<std::string>();
+  if (values.count("max-error") != 0) settings.max_error = values["max-error"].as<double>();
+  settings.worst = values["worst"].as<uint32_t>();
+  settings.json = values.count("json") != 0;
+  settings.quiet = values.count("quiet") != 0;
+  return ValidateHardware(settings);
+}
+
 ExitCode Run(const po::variables_map& values, Arguments) {
   StopOnSignals();
+  const std::string& hardware = values["hardware"].as<std::string>();
+  const std::string& suite = values["suite"].as<std::string>();
+  if (hardware.empty() == suite.empty())
+    return Report(
+        {ExitCode::kUsage, "heddle validate", "give either --suite or --hardware",
+         "heddle validate --suite suite.csv, or --hardware measured.db --traces traces -a h100_sxm5"});
+  if (!hardware.empty()) {
+    const Status status = ValidateAgainst(values, hardware);
+    return status.ok() ? ExitCode::kOk : Report(status.error());
+  }
   const Status status = Validate(ReadSettings(values));
   return status.ok() ? ExitCode::kOk : Report(status.error());
 }
