@@ -5,11 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "frontend/trace/htrace.h"
 #include "sim/config/load.h"
 #include "tests/support/shell.h"
+#include "tests/unit/fake_toolchain.h"
+#include "tools/compare/built_kernels.h"
 #include "tools/compare/trace_sequence.h"
 #include "tools/replay/replay.h"
 
@@ -96,6 +99,43 @@ TEST_F(FromProfileTest, NothingFoundIsAnError) {
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, ExitCode::kTrace);
   EXPECT_THAT(result.error().message, HasSubstr("nobody_knows: no trace has a kernel of this name"));
+}
+
+TEST(KernelOfDescription, IsNamedByTheLaunchOrByTritonsFile) {
+  EXPECT_EQ(KernelOfDescription("module { cuda { file: \"a.cu\" } }\nlaunch {\n  kernel: \"f\"\n}\n"), "f");
+  EXPECT_EQ(KernelOfDescription("module { triton { path: \"../b/{target}/g.json\" } }\nlaunch {\n}\n"), "g");
+  EXPECT_EQ(KernelOfDescription("launch {\n}\n"), "");
+}
+
+// No trace has the kernel: it is built from its description, once.
+TEST_F(FromProfileTest, KernelsThatCanBeBuiltAreBuiltAndKept) {
+  std::filesystem::create_directories(folder_ / "kernels/cuda");
+  std::ofstream(folder_ / "kernels/cuda/x.launch.textproto") << trace::kScaleDescription;
+  std::ofstream(folder_ / "kernels/cuda/x.cu") << "code";
+  std::ofstream(folder_ / "p.json") << fmt::format("{{\"traceEvents\":[{},{}]}}",
+                                                   Kernel("scale", {8, 1, 1}, {128, 1, 1}, 100, 30),
+                                                   Kernel("unknown", {8, 1, 1}, {128, 1, 1}, 200, 10));
+  FromProfileOptions options;
+  options.kernels = folder_ / "kernels";
+  options.cache = folder_ / "cache";
+  options.toolchain = trace::FakeToolchain();
+  const config::Gpu gpu = *config::LoadGpu("a100_sxm4_80gb");
+  const Result<FromProfile> first = TraceFromProfile(folder_ / "p.json", gpu, options);
+  ASSERT_TRUE(first.ok()) << first.error().ToString();
+  EXPECT_EQ(first->matched_launches, 1u);
+  EXPECT_DOUBLE_EQ(first->CoveredPercent(), 75);
+  EXPECT_THAT(first->kernels[0].trace, HasSubstr("cache/x.sm_80."));
+  EXPECT_THAT(first->notes, testing::IsEmpty());
+  options.toolchain.compile_cuda = [](const trace::CudaCompilation&,
+                                      const std::string& place) -> Result<std::vector<std::byte>> {
+    return Error{ExitCode::kTrace, place, "nvcc is not there", ""};
+  };
+  EXPECT_TRUE(TraceFromProfile(folder_ / "p.json", gpu, options).ok());
+  // Another source is another kernel.
+  std::ofstream(folder_ / "kernels/cuda/x.cu") << "other code";
+  const Result<FromProfile> other = TraceFromProfile(folder_ / "p.json", gpu, options);
+  ASSERT_FALSE(other.ok());
+  EXPECT_THAT(other.error().ToString(), HasSubstr("none of its 2 launches"));
 }
 
 }  // namespace

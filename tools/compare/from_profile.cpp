@@ -6,9 +6,11 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "frontend/trace/htrace.h"
+#include "tools/compare/built_kernels.h"
 #include "tools/compare/kernel_name.h"
 #include "tools/compare/trace_sequence.h"
 #include "tools/replay/replay.h"
@@ -26,7 +28,7 @@ struct Candidate {
 };
 
 // A folder's traces in the order of their names.
-Result<std::vector<std::string>> TraceFiles(const std::vector<std::string>& paths) {
+Result<std::vector<std::string>> TraceFiles(const std::vector<std::string>& paths, bool may_be_none) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
     std::error_code code;
@@ -42,7 +44,7 @@ Result<std::vector<std::string>> TraceFiles(const std::vector<std::string>& path
     std::sort(found.begin(), found.end());
     files.insert(files.end(), found.begin(), found.end());
   }
-  if (files.empty())
+  if (files.empty() && !may_be_none)
     return Error{ExitCode::kUsage, "--traces", "no .htrace file there",
                  "name a file or a folder with traces"};
   return files;
@@ -77,6 +79,14 @@ class Matcher {
     trace::Symbols defines;
     std::string note;
   };
+
+  // FunctionName of the launch's kernel, where no trace has a kernel of its name; else empty.
+  std::string Missing(const profile::Launch& launch) const {
+    const std::string canonical =
+        CanonicalKernelName(launch.mangled_name.empty() ? launch.kernel : launch.mangled_name);
+    const std::string function = FunctionName(canonical);
+    return by_name_.contains(canonical) || by_function_.contains(function) ? "" : function;
+  }
 
   // Nothing, and why in `reason`; or what fits.
   std::optional<Match> Find(const profile::Launch& launch, std::string* reason) const {
@@ -221,13 +231,23 @@ void AppendLaunches(const profile::Profile& profile, const std::vector<Kind>& ki
 Result<FromProfile> TraceFromProfile(const std::string& profile_path, const config::Gpu& gpu,
                                      const FromProfileOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(const profile::Profile profile, profile::ReadProfile(profile_path));
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> files, TraceFiles(options.traces));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                          TraceFiles(options.traces, !options.kernels.empty()));
   Matcher matcher(gpu);
   HEDDLE_RETURN_IF_ERROR(matcher.Read(files));
 
   FromProfile result;
   TraceSequence sequence;
   std::vector<Kind> kinds = Kinds(profile);
+  if (!options.kernels.empty()) {
+    std::set<std::string> missing;
+    for (const Kind& kind : kinds) missing.insert(matcher.Missing(profile.launches[kind.launches[0]]));
+    missing.erase("");
+    BuiltKernels built =
+        BuildKernels(options.kernels, options.cache, missing, gpu.sm_version, options.toolchain);
+    HEDDLE_RETURN_IF_ERROR(matcher.Read(built.files));
+    result.notes = std::move(built.notes);
+  }
   for (Kind& kind : kinds) {
     ProfiledKernel& kernel = kind.kernel;
     result.launches += kernel.launches;
@@ -251,7 +271,8 @@ Result<FromProfile> TraceFromProfile(const std::string& profile_path, const conf
             : fmt::format("; the longest, {}: {}", result.kernels[0].kernel, result.kernels[0].reason);
     return Error{ExitCode::kTrace, profile_path,
                  fmt::format("none of its {} launches is in the traces{}", result.launches, why),
-                 "give more --traces; `heddle trace build` makes them from kernels/"};
+                 result.notes.empty() ? "give more --traces; `heddle trace build` makes them from descriptions"
+                                      : result.notes[0]};
   }
   const std::string name = fs::path(profile_path).filename().string();
   result.trace = sequence.Finish(

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frontend/profile/profile.h"
+#include "frontend/trace/build.h"
 #include "frontend/trace/trace.h"
 #include "sim/base/result.h"
 #include "sim/config/gpu_description.h"
@@ -30,12 +31,18 @@ struct FromProfile {
   std::vector<ProfiledKernel> kernels;  // by falling total_ps
   size_t launches = 0, matched_launches = 0;
   double total_ps = 0, matched_ps = 0;
+  std::vector<std::string> notes;  // what could not be built
 
   double CoveredPercent() const { return total_ps > 0 ? 100 * matched_ps / total_ps : 0; }
 };
 
 struct FromProfileOptions {
   std::vector<std::string> traces;  // files, or folders with .htrace files
+  // Kernels that those lack are built from the launch descriptions below this folder, where `cache` keeps them (built_kernels.h).
+  // Empty: nothing is built.
+  std::string kernels;
+  std::string cache;
+  trace::Toolchain toolchain;
   bool every_launch = false;  // the whole sequence; otherwise each kernel and shape once, with its mean time
 };
 

@@ -7,8 +7,10 @@
 
 #include "frontend/trace/htrace.h"
 #include "sim/config/load.h"
+#include "tools/compare/built_kernels.h"
 #include "tools/compare/from_profile.h"
 #include "tools/heddle/table.h"
+#include "tools/toolchain/toolchain.h"
 
 namespace heddle::tools {
 namespace {
@@ -70,6 +72,10 @@ po::options_description FromProfileOptionsTable() {
   add("output,o", po::value<std::string>()->value_name("FILE"), "the trace to write (.htrace)");
   add("traces", po::value<std::vector<std::string>>()->value_name("PATH")->composing(),
       "traces to look for kernels in: a file, or a folder with all that is in it; may be given again");
+  add("kernels", po::value<std::string>()->value_name("DIR"),
+      "launch descriptions of kernels that are built where no trace has them; kernels/ of the sources when "
+      "left out");
+  add("no-build", po::bool_switch(), "look for kernels in --traces alone");
   add("arch,a", po::value<std::string>()->value_name("NAME"), "machine that grids are worked out for");
   add("every-launch", po::bool_switch(),
       "the whole sequence of launches; otherwise each kernel and shape once");
@@ -82,15 +88,22 @@ Status FromProfile(const po::variables_map& values, Arguments positional) {
     return Error{ExitCode::kUsage, "heddle trace from-profile", std::move(message), kExample};
   };
   if (positional.size() != 1) return usage("give one profile");
-  for (const char* needed : {"output", "traces", "arch"}) {
+  for (const char* needed : {"output", "arch"}) {
     if (values.count(needed) == 0) return usage(fmt::format("--{} is not given", needed));
   }
   HEDDLE_ASSIGN_OR_RETURN(const config::Gpu gpu, config::LoadGpu(values["arch"].as<std::string>()));
   compare::FromProfileOptions options;
-  options.traces = values["traces"].as<std::vector<std::string>>();
+  if (values.count("traces") != 0) options.traces = values["traces"].as<std::vector<std::string>>();
+  if (!values["no-build"].as<bool>()) {
+    options.kernels =
+        values.count("kernels") != 0 ? values["kernels"].as<std::string>() : compare::KernelFolder();
+    options.cache = compare::TraceCacheFolder();
+    options.toolchain = toolchain::Default();
+  }
   options.every_launch = values["every-launch"].as<bool>();
   HEDDLE_ASSIGN_OR_RETURN(const compare::FromProfile result,
                           compare::TraceFromProfile(positional[0], gpu, options));
+  for (const std::string& note : result.notes) fmt::print(stderr, "{}\n", note);
   HEDDLE_RETURN_IF_ERROR(trace::WriteTrace(result.trace, values["output"].as<std::string>()));
   if (values["json"].as<bool>()) {
     PrintJson(result);
