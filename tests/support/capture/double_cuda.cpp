@@ -252,22 +252,6 @@ uint32_t cuInit(uint32_t) {
   return 0;
 }
 
-uint32_t cuDeviceGetCount(int* count) {
-  *count = 1;
-  return 0;
-}
-uint32_t cuDeviceGetName(char* name, int length, int) {
-  std::strncpy(name, "Double GPU", static_cast<size_t>(length));
-  return 0;
-}
-uint32_t cuDeviceGetAttribute(int* value, int attribute, int) {
-  static const std::map<int, int> known = {{10, 32}, {16, 108}, {38, 41943040}, {75, 8}, {76, 0}, {20, -1}};
-  const auto found = known.find(attribute);
-  if (found == known.end()) return 1;
-  *value = found->second;
-  return 0;
-}
-
 uint32_t cuCtxCreate_v2(Handle* context, uint32_t, int) {
   *context = reinterpret_cast<Handle>(0x10);
   Resource(kContextCreated, nullptr, nullptr);
@@ -343,10 +327,6 @@ uint32_t cuMemGetAddressRange_v2(uint64_t* base, size_t* bytes, uint64_t address
 }
 uint32_t cuFuncGetName(const char** name, Handle function) {
   *name = static_cast<Function*>(function)->name.c_str();
-  return 0;
-}
-uint32_t cuCtxGetCurrent(Handle* context) {
-  *context = reinterpret_cast<Handle>(0x10);
   return 0;
 }
 uint32_t cuCtxSynchronize() {
