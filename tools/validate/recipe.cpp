@@ -249,7 +249,8 @@ Result<std::map<std::string, Harness, std::less<>>> ReadHarnesses(const std::str
     members.Read("doc", &harness.doc);
     const json overheads = members.Object("overhead_us");
     for (const auto& [gpu, overhead] : overheads.items()) {
-      members.Need(overhead.is_number(), fmt::format("'overhead_us.{}' is not a number", gpu));
+      members.Need(overhead.is_number() && overhead.get<double>() >= 0,
+                   fmt::format("'overhead_us.{}' is not a number", gpu));
       if (overhead.is_number()) harness.overhead_us[gpu] = overhead.get<double>();
     }
     HEDDLE_RETURN_IF_ERROR(members.Done());

@@ -117,8 +117,7 @@ struct Recipe {
   std::optional<Work> work;
 };
 
-// What a way of measuring adds to each launch, by GPU ("" for those not named); below 0 where it leaves out a part of what is
-// simulated.
+// What a way of measuring adds to each launch, by GPU ("" for those not named).
 struct Harness {
   std::string doc;
   std::map<std::string, double, std::less<>> overhead_us;
