@@ -123,6 +123,31 @@ TEST(Sweep, SpecificationSaysTheSameAsOptions) {
   EXPECT_FALSE(std::filesystem::exists(folder / "a.db"));
 }
 
+// A grid as a capture leaves it, a number, follows the machine once it is rebuilt; all that is wrong is said at once.
+TEST(Sweep, FrozenGridsAreRebuiltByExpressions) {
+  const TemporaryFolder folder;
+  const auto rebuild = [&](const std::string& options) {
+    return Shell(
+        fmt::format("{} trace rebuild {} -o {} {}", kHeddle, kSoftmax, folder / "y.htrace", options));
+  };
+  const Outcome wrong = rebuild("--grid 7=sm_count --grid sm_count --parameter 0:9999=1");
+  EXPECT_EQ(wrong.exit_code, 2);
+  for (const char* fault :
+       {"--grid 7=sm_count: the trace has", "--grid sm_count: is not", "--parameter 0:9999=1: names no"})
+    EXPECT_THAT(wrong.err, HasSubstr(fault));
+  EXPECT_EQ(rebuild("--grid 0=no_such_name").exit_code, 2);
+  EXPECT_FALSE(std::filesystem::exists(folder / "y.htrace"));
+  ASSERT_EQ(rebuild("--grid '0=min(sm_count, 100)'").exit_code, 0);
+  const auto run = [&](int sms) {
+    return Shell(fmt::format("{} run {} -a a100_sxm4_80gb -s sm.count={} -d rows=128 -q --no-table --db {}",
+                             kHeddle, folder / "y.htrace", sms, folder / "r.db"));
+  };
+  for (const int sms : {84, 108}) ASSERT_EQ(run(sms).exit_code, 0);
+  const std::string query = "SELECT group_concat(grid_x || ' ' || grid_frozen) AS grids FROM launch";
+  EXPECT_THAT(Shell(fmt::format("{} db sql {} \"{}\"", kHeddle, folder / "r.db", query)).out,
+              HasSubstr("84 0,100 0"));
+}
+
 // Tasks of a batch, as a cluster would start them, are killed (the child that simulates too) or told to stop at random moments and
 // started again: what is merged in the end is what an undisturbed sweep finds.
 TEST(Batch, KilledTasksLoseNothingAndCountNothingTwice) {

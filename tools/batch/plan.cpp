@@ -234,7 +234,8 @@ class Planner {
       }
       if (!frozen.empty()) {
         plan_.notes.push_back(
-            fmt::format("{}: launches {} have a grid that was computed for {} and stays as it was",
+            fmt::format("{}: launches {} have a grid that was computed for {} and stays as it was "
+                        "(`heddle trace rebuild` gives it an expression)",
                         trace.path, fmt::join(frozen, ","),
                         trace.trace.device.name.empty() ? "one device" : trace.trace.device.name));
       }

@@ -1,4 +1,4 @@
-// `heddle trace build|import|info|dump|verify|extract`: making traces from launch descriptions, and looking into them.
+// `heddle trace build|import|info|dump|verify|rebuild|extract`: making traces from launch descriptions, and looking into them.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -14,6 +14,7 @@
 #include "tools/heddle/trace_from_profile.h"
 #include "tools/heddle/trace_import.h"
 #include "tools/heddle/trace_plan.h"
+#include "tools/heddle/trace_rebuild.h"
 #include "tools/heddle/trace_verify.h"
 #include "tools/toolchain/toolchain.h"
 
@@ -292,6 +293,12 @@ Command TraceCommand() {
                PlanOptions,
                "TRACE...",
                [](const po::variables_map& v, Arguments p) { return Finish(Plan(v, p)); },
+               {}},
+              {"rebuild",
+               "let captured launches follow the machine: grids and parameters as expressions",
+               RebuildOptions,
+               "TRACE",
+               [](const po::variables_map& v, Arguments p) { return Finish(Rebuild(v, p)); },
                {}},
               {"merge",
                "make one trace of those of several captured processes",

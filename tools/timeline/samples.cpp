@@ -30,7 +30,10 @@ Status NoteSelection(analysis::ResultsReader* reader) {
 
 Result<bool> HasSamples(sqlite::Database* database) {
   HEDDLE_ASSIGN_OR_RETURN(const int64_t version, database->QueryInteger("PRAGMA user_version"));
-  return version >= results::kTimelineVersion;
+  if (version < results::kTimelineVersion) return false;
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t any,
+                          database->QueryInteger("SELECT EXISTS (SELECT 1 FROM counter_sample)"));
+  return any != 0;
 }
 
 }  // namespace
