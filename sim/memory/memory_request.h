@@ -59,6 +59,10 @@ struct alignas(64) MemoryRequest {
   uint16_t payload_bytes = 0;  // written bytes (partial sectors are possible)
   RequestKind kind = RequestKind::kRead;
   uint8_t sector_mask = 0;  // bit i: sector i of the line
+  // kWrite: what is written of each sector, where the SM knows: those written whole, and of the others pairs of bytes,
+  // four bits a sector. Both 0: payload_bytes, spread evenly.
+  uint8_t complete_sectors = 0;
+  uint16_t written_pairs = 0;
 };
 static_assert(sizeof(MemoryRequest) == 64);
 

@@ -11,19 +11,27 @@ namespace {
 uint32_t Sectors(uint8_t mask) { return static_cast<uint32_t>(std::popcount(mask)); }
 uint32_t Bytes(uint8_t mask) { return Sectors(mask) * kSectorBytes; }
 
+// Four nibbles as four bytes.
+uint32_t Unpacked(uint32_t nibbles) {
+  const uint32_t pairs = (nibbles | nibbles << 8) & 0x00ff00ff;
+  return (pairs | pairs << 4) & 0x0f0f0f0f;
+}
+
 // Adds the bytes of a write to what is known of each sector; a sector that is complete becomes valid.
-void RecordWrite(const Way& way, uint8_t sectors, uint32_t payload_bytes) {
-  if (payload_bytes >= Bytes(sectors)) {
+void RecordWrite(const Way& way, const MemoryRequest& request) {
+  const uint8_t sectors = request.sector_mask;
+  const bool is_even = request.complete_sectors == 0 && request.written_pairs == 0;
+  if (request.complete_sectors == sectors || (is_even && request.payload_bytes >= Bytes(sectors))) {
     way.valid() |= sectors;
     return;
   }
-  // All four sectors at once, a byte each: what is known is below 16, and so is what comes.
-  const uint32_t each = payload_bytes / (2 * Sectors(sectors));  // in units of 2 bytes
+  way.valid() |= request.complete_sectors;
+  // All four sectors at once, a byte each, in units of 2 bytes: what is known is below 16, and so is what comes.
   constexpr uint32_t kOnes = 0x01010101;
-  const uint32_t written = way.written();
-  const uint32_t pairs = (written | written << 8) & 0x00ff00ff;
+  const uint32_t comes =
+      is_even ? request.payload_bytes / (2 * Sectors(sectors)) * kOnes : Unpacked(request.written_pairs);
   const uint32_t changed = (uint32_t{sectors} & ~uint32_t{way.valid()}) * 0x00204081 & kOnes;
-  const uint32_t known = ((pairs | pairs << 4) & 0x0f0f0f0f) + each * changed;
+  const uint32_t known = Unpacked(way.written()) + (comes & changed * 0xff);
   const uint32_t complete = known >> 4 & kOnes;
   way.valid() |= static_cast<uint8_t>((complete * 0x10204080) >> 28);
   const uint32_t left = known & ~(complete * 0xff);
@@ -192,7 +200,7 @@ Cycle SliceGroup::WriteHome(const SliceRequest& request, Cycle arrival, stats::C
   counters->lts_lookups_sector += Sectors(sectors);
   counters->lts_hits_sector += Sectors(sectors);  // a write needs nothing from DRAM
   counters->lts_t_bytes += Bytes(sectors);
-  RecordWrite(way, sectors, request.request->payload_bytes);
+  RecordWrite(way, *request.request);
   home.lines.MarkDirty(way, request.place, sectors);
   DropReplicas(request);
   LimitDirty(&home, where.slice, arrival, counters);

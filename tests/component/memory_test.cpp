@@ -42,8 +42,7 @@ class SliceGroupTest : public testing::Test {
     request.lanes = lanes;
     if (kind != RequestKind::kRead)
       request.payload_bytes = static_cast<uint16_t>(32 * std::popcount(sectors));
-    return group_.Serve(RequestFor(&request, line, partition, arrival), &counters_) -
-           arrival;
+    return group_.Serve(RequestFor(&request, line, partition, arrival), &counters_) - arrival;
   }
 
   SliceRequest RequestFor(MemoryRequest* request, uint64_t line, uint32_t partition, Cycle arrival) {
@@ -137,6 +136,28 @@ TEST_F(SliceGroupTest, TwoHalvesMakeASectorOneHalfDoesNot) {
   write_half(other, 3000);
   Serve(RequestKind::kRead, other, 0, 4000);
   EXPECT_EQ(counters_.dram_read_bytes, 32U);  // merged with DRAM
+}
+
+// Two rows that meet in sector 1: the first ends with 20 of its bytes, the second begins with the other 12.
+TEST_F(SliceGroupTest, NeighbouringRowsCompleteTheSectorThatTheyShare) {
+  MemoryRequest write;
+  write.kind = RequestKind::kWrite;
+  const uint64_t line = LineWithHome(0);
+  const auto write_row = [&](uint8_t sectors, uint8_t complete, uint16_t pairs, uint16_t bytes, Cycle at) {
+    write.sector_mask = sectors;
+    write.complete_sectors = complete;
+    write.written_pairs = pairs;
+    write.payload_bytes = bytes;
+    group_.Serve(RequestFor(&write, line, 0, at), &counters_);
+  };
+  write_row(0b0011, 0b0001, 0x00a0, 52, 1000);
+  Serve(RequestKind::kRead, line, 0, 2000, 0b0001);
+  EXPECT_EQ(counters_.dram_read_bytes, 0U);
+  write_row(0b1110, 0b0100, 0xf060, 74, 3000);  // and two bytes short of the last sector
+  Serve(RequestKind::kRead, line, 0, 4000, 0b0111);
+  EXPECT_EQ(counters_.dram_read_bytes, 0U);
+  Serve(RequestKind::kRead, line, 0, 5000, 0b1000);
+  EXPECT_EQ(counters_.dram_read_bytes, 32U);
 }
 
 TEST_F(SliceGroupTest, SameAddressAtomicsFollowEachOther) {

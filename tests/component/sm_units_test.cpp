@@ -43,7 +43,7 @@ Pattern MakePattern(std::mt19937_64* random, uint64_t range) {
 
 void ExpectCoalesced(const Pattern& pattern) {
   LineAccesses got;
-  Coalesce(pattern.address.data(), pattern.lanes, pattern.bytes, &got);
+  Coalesce(pattern.address.data(), pattern.lanes, pattern.bytes, &got, true);
   std::vector<LineAccess> expected;
   for (uint32_t lane = 0; lane < kWarpLanes; ++lane) {
     if ((pattern.lanes >> lane & 1) == 0) continue;
@@ -51,10 +51,12 @@ void ExpectCoalesced(const Pattern& pattern) {
       const uint64_t line = byte / memory::kLineBytes * memory::kLineBytes;
       auto at = std::find_if(expected.begin(), expected.end(),
                              [&](const LineAccess& each) { return each.line_address == line; });
-      if (at == expected.end()) at = expected.insert(at, LineAccess{line, 0, 0, 0});
+      if (at == expected.end()) at = expected.insert(at, LineAccess{line});
       at->lanes |= 1u << lane;
       at->sector_mask = static_cast<uint8_t>(at->sector_mask | 1u << (byte - line) / memory::kSectorBytes);
       ++at->bytes;
+      uint8_t& in_sector = at->sector_bytes[(byte - line) / memory::kSectorBytes];
+      if (in_sector < memory::kSectorBytes) ++in_sector;
     }
   }
   ASSERT_EQ(got.count, expected.size());
@@ -63,6 +65,7 @@ void ExpectCoalesced(const Pattern& pattern) {
     EXPECT_EQ(got.lines[i].lanes, expected[i].lanes);
     EXPECT_EQ(got.lines[i].sector_mask, expected[i].sector_mask);
     EXPECT_EQ(got.lines[i].bytes, expected[i].bytes);
+    EXPECT_EQ(got.lines[i].sector_bytes, expected[i].sector_bytes);
   }
 }
 

@@ -118,7 +118,8 @@ void Sm::Machine::IssueGlobal(uint32_t id, SubCore& sub_core, const InstructionT
   Warp& warp = warps[id];
   const bool is_copy = access.kind == isa::AccessKind::kAsyncCopy;
   const uint32_t lanes = access.lanes & ~(is_copy ? access.zero_fill_lanes : 0);
-  Coalesce(access.address.data(), lanes, access.bytes_per_lane, &lines);
+  Coalesce(access.address.data(), lanes, access.bytes_per_lane, &lines,
+           access.kind == isa::AccessKind::kStore);
   uint32_t sectors = 0;
   for (uint32_t i = 0; i < lines.count; ++i) sectors += Sectors(lines.lines[i]);
   const uint32_t tag_cycles = static_cast<uint32_t>(lines.count * tag_cycles_per_line + 0.999);
@@ -217,6 +218,13 @@ void Sm::Machine::SendStores(uint32_t id, Cycle sent) {
         port.Send(reduction ? memory::RequestKind::kReduction : memory::RequestKind::kWrite,
                   line.line_address, line.sector_mask, leaves, RequestPort::kStore, id);
     request.payload_bytes = std::min<uint16_t>(line.bytes, memory::kLineBytes);
+    for (uint32_t sector = 0; sector < line.sector_bytes.size(); ++sector) {
+      if (line.sector_bytes[sector] == memory::kSectorBytes)
+        request.complete_sectors = static_cast<uint8_t>(request.complete_sectors | 1U << sector);
+      else
+        request.written_pairs =
+            static_cast<uint16_t>(request.written_pairs | line.sector_bytes[sector] / 2U << (4 * sector));
+    }
     if (access.at_slice) {
       request.stream = launch.stream;
       request.token = access.token;

@@ -41,7 +41,8 @@ LineAccess& LineOf(uint64_t line_address, LineAccesses* out) {
   for (uint32_t i = out->count; i > 0; --i)
     if (out->lines[i - 1].line_address == line_address) return out->lines[i - 1];
   LineAccess& line = out->lines[out->count++];
-  line = LineAccess{line_address, 0, 0, 0};
+  line = LineAccess{};
+  line.line_address = line_address;
   return line;
 }
 
@@ -49,6 +50,21 @@ void Add(LineAccess* line, uint32_t lanes, uint32_t sectors, uint32_t bytes) {
   line->lanes |= lanes;
   line->sector_mask = static_cast<uint8_t>(line->sector_mask | sectors);
   line->bytes = static_cast<uint16_t>(line->bytes + bytes);
+}
+
+void AddToSector(LineAccess* line, uint32_t sector, uint32_t bytes) {
+  line->sector_bytes[sector] =
+      static_cast<uint8_t>(std::min(memory::kSectorBytes, line->sector_bytes[sector] + bytes));
+}
+
+// Bytes [first, last], of one line.
+void AddToSectors(LineAccess* line, uint64_t first, uint64_t last) {
+  while (first <= last) {
+    const uint64_t end = std::min(last, first | (memory::kSectorBytes - 1));
+    AddToSector(line, static_cast<uint32_t>(first & kLineMask) >> kSectorShift,
+                static_cast<uint32_t>(end - first + 1));
+    first = end + 1;
+  }
 }
 
 uint32_t SectorsOf(uint64_t first_byte, uint64_t last_byte) {
@@ -65,15 +81,20 @@ void CoalesceUnaligned(const uint64_t* address, uint32_t lanes, uint32_t bytes_p
     const uint64_t last = first + bytes_per_lane - 1;
     const uint64_t here = std::min(last, first | kLineMask);
     const auto bytes = static_cast<uint32_t>(here - first + 1);
-    Add(&LineOf(first & ~kLineMask, out), 1u << lane, SectorsOf(first, here), bytes);
+    LineAccess& line = LineOf(first & ~kLineMask, out);
+    Add(&line, 1u << lane, SectorsOf(first, here), bytes);
+    AddToSectors(&line, first, here);
     if (here == last) continue;
-    Add(&LineOf(last & ~kLineMask, out), 1u << lane, SectorsOf(here + 1, last), bytes_per_lane - bytes);
+    LineAccess& next = LineOf(last & ~kLineMask, out);
+    Add(&next, 1u << lane, SectorsOf(here + 1, last), bytes_per_lane - bytes);
+    AddToSectors(&next, here + 1, last);
   }
 }
 
 }  // namespace
 
-void Coalesce(const uint64_t* address, uint32_t lanes, uint32_t bytes_per_lane, LineAccesses* out) {
+void Coalesce(const uint64_t* address, uint32_t lanes, uint32_t bytes_per_lane, LineAccesses* out,
+              bool by_sector) {
   out->count = 0;
   if (!AreAligned(address, bytes_per_lane)) {
     CoalesceUnaligned(address, lanes, bytes_per_lane, out);
@@ -88,10 +109,14 @@ void Coalesce(const uint64_t* address, uint32_t lanes, uint32_t bytes_per_lane, 
     const auto run = static_cast<uint32_t>((uint64_t{1} << count) - 1) << lane;
     const uint32_t odd = run & bits.odd_sector;
     const uint32_t even = run & ~bits.odd_sector;
-    const uint32_t sectors =
-        uint32_t{(even & ~bits.high_sector) != 0} | uint32_t{(odd & ~bits.high_sector) != 0} << 1 |
-        uint32_t{(even & bits.high_sector) != 0} << 2 | uint32_t{(odd & bits.high_sector) != 0} << 3;
-    Add(&LineOf(address[lane] & ~kLineMask, out), run, sectors, count * bytes_per_lane);
+    const std::array<uint32_t, 4> in = {even & ~bits.high_sector, odd & ~bits.high_sector,
+                                        even & bits.high_sector, odd & bits.high_sector};
+    const uint32_t sectors = uint32_t{in[0] != 0} | uint32_t{in[1] != 0} << 1 | uint32_t{in[2] != 0} << 2 |
+                             uint32_t{in[3] != 0} << 3;
+    LineAccess& line = LineOf(address[lane] & ~kLineMask, out);
+    Add(&line, run, sectors, count * bytes_per_lane);
+    for (uint32_t sector = 0; by_sector && sector < in.size(); ++sector)
+      AddToSector(&line, sector, static_cast<uint32_t>(std::popcount(in[sector])) * bytes_per_lane);
   }
 }
 
