@@ -221,7 +221,11 @@ TEST(SpeedOfLight, NcuSectionsInTheirOrder) {
   EXPECT_NEAR(value(0, "Compute (SM) Throughput"), 10, 0.01);  // 43,200 x 2 of 432 x 2000
   EXPECT_NEAR(value(1, "FMA Pipe Utilization"), 20, 0.01);     // of active cycles
   EXPECT_NEAR(value(1, "Executed Ipc Active"), 0.4, 1e-9);
+  EXPECT_NEAR(value(2, "Mem Busy"), 50, 0.01);  // DRAM, which is the busiest of everything here
+  EXPECT_NEAR(value(2, "Max Bandwidth"), 50, 0.01);
+  EXPECT_EQ(value(2, "Mem Pipes Busy"), 0);  // no memory instruction
   EXPECT_NEAR(value(3, "No Eligible"), 90, 1e-9);
+  EXPECT_EQ(value(3, "Theoretical Warps Per Scheduler"), 16);
   EXPECT_NEAR(value(5, "Waves Per SM"), 864 / (108 * 16.0), 1e-9);  // 16 CTAs of 4 warps
   EXPECT_NEAR(value(6, "Achieved Occupancy"), 25, 1e-9);
   EXPECT_NEAR(value(6, "Theoretical Occupancy"), 100, 1e-9);

@@ -96,8 +96,38 @@ double ComputePercent(const Context& c, double sub_core_cycles) {
   return most;
 }
 
+double DramPercent(const Context& c) {
+  return c.Percent(Resource::kDram, Number(c.counters().dram_read_bytes + c.counters().dram_write_bytes));
+}
+
 double L1Cycles(const Context& c) {
   return BytesOf(MemoryLevel::kL1, c.work) / PeakBytesPerCycle(MemoryLevel::kL1, c.gpu()) * c.sms();
+}
+
+// The share of time in which something moves data or looks it up: arrays and the DRAM's pins; of elapsed cycles.
+double MemoryBusyPercent(const Context& c) {
+  return std::max({100 * Ratio(L1Cycles(c), c.elapsed() * c.sms()),
+                   c.Percent(Resource::kL2, Number(c.counters().lts_t_bytes)),
+                   c.Percent(Resource::kL2Atomics, Number(c.counters().lts_atomics)), DramPercent(c)});
+}
+
+// The busiest of the ways between the units.
+double MaxBandwidthPercent(const Context& c) {
+  const stats::Counters& n = c.counters();
+  const auto& net = c.gpu().interconnect;
+  const double sm_cycles = c.elapsed() * c.sms();
+  return std::max({100 * Ratio(Number(n.l1tex_m_read_bytes), net.sm_read_bytes_per_cycle * sm_cycles),
+                   100 * Ratio(Number(n.l1tex_m_write_bytes), net.sm_write_bytes_per_cycle * sm_cycles),
+                   c.Percent(Resource::kNetworkRead, Number(n.l1tex_m_read_bytes)),
+                   c.Percent(Resource::kNetworkWrite, Number(n.l1tex_m_write_bytes)),
+                   c.Percent(Resource::kL2Fabric, Number(n.lts_fabric_bytes)), DramPercent(c)});
+}
+
+// What memory instructions pass in the SM: the LSU, and the data array behind it.
+double MemoryPipesPercent(const Context& c) {
+  const double sm_cycles = c.elapsed() * c.sms();
+  const double lsu_rate = PeakPerCycle(c.gpu(), Resource::kLsu) / c.sms();
+  return 100 * std::max(Ratio(c.work.lsu_instructions, lsu_rate * sm_cycles), Ratio(L1Cycles(c), sm_cycles));
 }
 
 // L1's busiest: its data array, its queue of instructions, or its port to L2; of SM cycles.
@@ -118,10 +148,6 @@ double L2Percent(const Context& c) {
                    c.Percent(Resource::kL2Atomics, Number(n.lts_atomics)),
                    c.Percent(Resource::kNetworkRead, Number(n.l1tex_m_read_bytes)),
                    c.Percent(Resource::kNetworkWrite, Number(n.l1tex_m_write_bytes))});
-}
-
-double DramPercent(const Context& c) {
-  return c.Percent(Resource::kDram, Number(c.counters().dram_read_bytes + c.counters().dram_write_bytes));
 }
 
 Section Throughput(const Context& c) {
@@ -170,6 +196,12 @@ Section Memory(const Context& c) {
   const stats::Counters& n = c.counters();
   const double dram = Number(n.dram_read_bytes + n.dram_write_bytes);
   s.Add("Memory Throughput", "dram__bytes.sum.per_second", "byte/s", Ratio(dram, c.launch.Seconds()));
+  s.Add("Mem Busy", "gpu__compute_memory_access_throughput.avg.pct_of_peak_sustained_elapsed", "%",
+        MemoryBusyPercent(c));
+  s.Add("Max Bandwidth", "gpu__compute_memory_request_throughput.avg.pct_of_peak_sustained_elapsed", "%",
+        MaxBandwidthPercent(c));
+  s.Add("Mem Pipes Busy", "sm__memory_throughput.avg.pct_of_peak_sustained_elapsed", "%",
+        MemoryPipesPercent(c));
   s.Add("L1/TEX Hit Rate", "l1tex__t_sector_hit_rate.pct", "%",
         100 * Ratio(Number(n.l1tex_hits_sector), Number(n.l1tex_lookups_sector)));
   s.Add("L2 Hit Rate", "lts__t_sector_hit_rate.pct", "%",
@@ -188,12 +220,16 @@ Section Memory(const Context& c) {
   return s.Take();
 }
 
-Section Scheduler(const Context& c) {
+double WarpsPerCta(const Context& c) { return Number(CeilDiv<uint64_t>(c.launch.block.Count(), kWarpLanes)); }
+
+Section Scheduler(const Context& c, const OccupancyLimits& limits) {
   SectionBuilder s("Scheduler Statistics", c);
   const double issued = Ratio(Number(c.counters().smsp_inst_executed), c.scheduler_active());
   s.Add("One or More Eligible", "smsp__issue_active.avg.pct_of_peak_sustained_active", "%", 100 * issued);
   s.Add("Issued Warp Per Scheduler", "smsp__issue_active.avg.per_cycle_active", "warp", issued);
   s.Add("No Eligible", "smsp__issue_inst0.avg.pct_of_peak_sustained_active", "%", 100 * (1 - issued));
+  s.Add("Theoretical Warps Per Scheduler", "smsp__maximum_warps_avg_per_active_cycle", "warp",
+        Ratio(limits.ctas * WarpsPerCta(c), c.gpu().sm.sub_core_count));
   s.Add("Active Warps Per Scheduler", "smsp__warps_active.avg.per_cycle_active", "warp",
         Ratio(Number(c.counters().smsp_warps_active), c.scheduler_active()));
   return s.Take();
@@ -249,7 +285,7 @@ Section Launch(const Context& c, const OccupancyLimits& limits) {
 Section Occupancy(const Context& c, const OccupancyLimits& limits) {
   SectionBuilder s("Occupancy", c);
   const double max_warps = c.gpu().sm.max_warps;
-  const double warps_per_cta = Number(CeilDiv<uint64_t>(c.launch.block.Count(), kWarpLanes));
+  const double warps_per_cta = WarpsPerCta(c);
   const auto limit = [&](const char* label, const char* name, uint32_t ctas) {
     if (ctas == ~0u) {
       s.AddText(label, name, "none");
@@ -307,7 +343,7 @@ std::vector<Section> SpeedOfLight(const Machine& machine, const Kernel& kernel, 
   const Context context{machine, kernel, launch, counts, work, measurements};
   const OccupancyLimits limits =
       OccupancyOf(machine.gpu, launch.block, kernel.registers_per_thread, launch.shared_bytes_per_cta);
-  return {Throughput(context), Compute(context),        Memory(context),           Scheduler(context),
+  return {Throughput(context), Compute(context),        Memory(context),           Scheduler(context, limits),
           WarpState(context),  Launch(context, limits), Occupancy(context, limits)};
 }
 
