@@ -309,6 +309,7 @@ struct PcReasons {
 inline constexpr size_t kReasonNameBytes = 128;
 
 // Status codes that a measurement tells apart; the rest is passed on to the reader (cupti_status.def).
+inline constexpr uint32_t kOutOfMemory = 8;
 inline constexpr uint32_t kNotSupported = 27;
 
 }  // namespace heddle::capture::abi

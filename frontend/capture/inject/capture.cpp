@@ -45,9 +45,8 @@ void WriteDevicesOnce() {
       __atomic_load_n(&g_device_seen, __ATOMIC_ACQUIRE) == 0)
     return;
   g_capture.devices_are_written = true;
-  ThisThread().outside = true;
+  const Outside outside;
   WriteDevices(*g_capture.driver);
-  ThisThread().outside = false;
 }
 
 void* FlushLoop(void*) {

@@ -19,6 +19,19 @@ struct ThreadState {
 };
 ThreadState& ThisThread();
 
+// While one lives, what its thread calls is our own.
+class Outside {
+ public:
+  Outside() : state_(ThisThread()), before_(state_.outside) { state_.outside = true; }
+  ~Outside() { state_.outside = before_; }
+  Outside(const Outside&) = delete;
+  Outside& operator=(const Outside&) = delete;
+
+ private:
+  ThreadState& state_;
+  bool before_;
+};
+
 // Starts recording: opens the record file, subscribes to `cupti` and registers for activity. False: nothing is recorded of
 // calls, but the record file says why. `cupti` may be null: there is none.
 bool StartCapture(const Cupti* cupti, const Driver* driver);

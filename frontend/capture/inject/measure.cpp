@@ -67,16 +67,6 @@ MeasuredContext* ContextOf(abi::Handle handle) {
   return context;
 }
 
-class Outside {
- public:
-  Outside() : state_(ThisThread()), before_(state_.outside) { state_.outside = true; }
-  ~Outside() { state_.outside = before_; }
-
- private:
-  ThreadState& state_;
-  bool before_;
-};
-
 }  // namespace
 
 void StartMeasurements(const Profiler& profiler) { g_profiler = &profiler; }
@@ -107,6 +97,26 @@ void WriteMeasured(uint32_t correlation, uint64_t pc, const uint32_t* metrics, c
     record->Packed(4, metrics, count);
     record->PackedDoubles(5, values, count);
   }
+}
+
+uint32_t PrepareMetrics(const Profiler& profiler, MeasuredContext* context, const char** chip) {
+  abi::SizeOnly initialize{};
+  uint32_t status = Call_cuptiProfilerInitialize(profiler, &initialize);
+  if (status != 0) return status;
+  abi::ChipName name{};
+  name.device = context->device;
+  status = Call_cuptiDeviceGetChipName(profiler, &name);
+  if (status != 0) return status;
+  *chip = name.chip;
+  size_t asked = 0;
+  ForEachMetric(TheSettings().metrics, [&](const char*) { ++asked; });
+  context->metrics = NewZeros<const char*>(asked);
+  context->sass = NewZeros<abi::SassConfig>(asked);
+  context->metric_ids = NewZeros<uint32_t>(asked);
+  context->values = NewZeros<double>(asked);
+  const bool has_room = context->metrics != nullptr && context->sass != nullptr &&
+                        context->metric_ids != nullptr && context->values != nullptr;
+  return has_room ? 0 : abi::kOutOfMemory;
 }
 
 MeasuredLaunch::MeasuredLaunch(const SnapshotDriver& (*driver)(), abi::Handle stream) {

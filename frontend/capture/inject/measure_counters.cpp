@@ -9,28 +9,11 @@
 namespace heddle::capture {
 namespace {
 
-constexpr uint32_t kOutOfMemory = 8;
-constexpr size_t kMostNameBytes = 256;
-
-template <typename T>
-T* Array(size_t count) {
-  return static_cast<T*>(std::calloc(count == 0 ? 1 : count, sizeof(T)));
-}
-
 // The metrics that the chip has; the others are said once.
 uint32_t ChooseMetrics(const Profiler& profiler, MeasuredContext* context) {
-  size_t asked = 0;
-  ForEachMetric(TheSettings().metrics, [&](const char*, size_t) { ++asked; });
-  context->metrics = Array<const char*>(asked);
-  context->metric_ids = Array<uint32_t>(asked);
-  context->values = Array<double>(asked);
-  if (context->metrics == nullptr || context->metric_ids == nullptr || context->values == nullptr)
-    return kOutOfMemory;
-  ForEachMetric(TheSettings().metrics, [&](const char* text, size_t length) {
-    if (length >= kMostNameBytes) return;
-    char* name = Array<char>(length + 1);
+  ForEachMetric(TheSettings().metrics, [&](const char* asked) {
+    char* name = strdup(asked);
     if (name == nullptr) return;
-    std::memcpy(name, text, length);
     abi::HostMetricProperties properties{};
     properties.host = context->host;
     properties.metric = name;
@@ -58,8 +41,8 @@ uint32_t MakeConfig(const Profiler& profiler, MeasuredContext* context) {
   status = Call_cuptiProfilerHostGetConfigImageSize(profiler, &size);
   if (status != 0) return status;
   context->config_bytes = size.image_bytes;
-  context->config = Array<uint8_t>(size.image_bytes);
-  if (context->config == nullptr) return kOutOfMemory;
+  context->config = NewZeros<uint8_t>(size.image_bytes);
+  if (context->config == nullptr) return abi::kOutOfMemory;
   abi::HostImage image{};
   image.host = context->host;
   image.image_bytes = context->config_bytes;
@@ -70,16 +53,12 @@ uint32_t MakeConfig(const Profiler& profiler, MeasuredContext* context) {
 }  // namespace
 
 uint32_t PrepareCounters(const Profiler& profiler, MeasuredContext* context) {
-  abi::SizeOnly initialize{};
-  uint32_t status = Call_cuptiProfilerInitialize(profiler, &initialize);
-  if (status != 0) return status;
-  abi::ChipName chip{};
-  chip.device = context->device;
-  status = Call_cuptiDeviceGetChipName(profiler, &chip);
+  const char* chip = nullptr;
+  uint32_t status = PrepareMetrics(profiler, context, &chip);
   if (status != 0) return status;
   abi::HostInitialize host{};
   host.type = abi::kRangeProfilerType;
-  host.chip = chip.chip;
+  host.chip = chip;
   status = Call_cuptiProfilerHostInitialize(profiler, &host);
   if (status != 0) return status;
   context->host = host.host;
@@ -102,8 +81,8 @@ uint32_t PrepareCounters(const Profiler& profiler, MeasuredContext* context) {
   status = Call_cuptiRangeProfilerGetCounterDataSize(profiler, &size);
   if (status != 0) return status;
   context->data_bytes = size.data_bytes;
-  context->data = Array<uint8_t>(size.data_bytes);
-  return context->data == nullptr ? kOutOfMemory : 0;
+  context->data = NewZeros<uint8_t>(size.data_bytes);
+  return context->data == nullptr ? abi::kOutOfMemory : 0;
 }
 
 uint32_t BeginCounters(const Profiler& profiler, MeasuredContext* context) {

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 
 #include "frontend/capture/inject/measure.h"
 
@@ -53,16 +55,29 @@ inline constexpr uint64_t kWholeLaunch = UINT64_MAX;
 void WriteMeasured(uint32_t correlation, uint64_t pc, const uint32_t* metrics, const double* values,
                    size_t count);
 
-// Splits the names of TheSettings().metrics: calls use(name, length).
+// Freed by std::free; null where there is no memory.
+template <typename T>
+T* NewZeros(size_t count) {
+  return static_cast<T*>(std::calloc(count == 0 ? 1 : count, sizeof(T)));
+}
+
+// Splits the names of TheSettings().metrics: calls use(name) for each that is no longer than CUPTI's are.
 template <typename Function>
 void ForEachMetric(const char* names, Function use) {
   while (names != nullptr && *names != 0) {
     size_t length = 0;
     while (names[length] != 0 && names[length] != ',') ++length;
-    if (length != 0) use(names, length);
+    char name[256] = {};
+    if (length != 0 && length < sizeof name) {
+      std::memcpy(name, names, length);
+      use(static_cast<const char*>(name));
+    }
     names += length + (names[length] == ',' ? 1 : 0);
   }
 }
+
+// The first steps of counters and SASS metrics: CUPTI's profiler, the chip's name, and room for what TheSettings().metrics names.
+uint32_t PrepareMetrics(const Profiler& profiler, MeasuredContext* context, const char** chip);
 
 // Each gives CUPTI's status. Prepare is called once a context, before its first measured launch.
 uint32_t PrepareCounters(const Profiler& profiler, MeasuredContext* context);

@@ -10,20 +10,14 @@
 namespace heddle::capture {
 namespace {
 
-constexpr uint32_t kOutOfMemory = 8;
 constexpr size_t kPcs = 4096;
 constexpr size_t kMostReasons = 256;
 constexpr int kMostRounds = 1000;
 
-template <typename T>
-T* Array(size_t count) {
-  return static_cast<T*>(std::calloc(count == 0 ? 1 : count, sizeof(T)));
-}
-
 abi::PcSamples* NewSamples(size_t reasons) {
-  auto* samples = Array<abi::PcSamples>(1);
-  auto* data = Array<abi::PcData>(kPcs);
-  auto* stalls = Array<abi::PcStall>(kPcs * reasons);
+  auto* samples = NewZeros<abi::PcSamples>(1);
+  auto* data = NewZeros<abi::PcData>(kPcs);
+  auto* stalls = NewZeros<abi::PcStall>(kPcs * reasons);
   if (samples == nullptr || data == nullptr || stalls == nullptr) return nullptr;
   samples->size = sizeof(abi::PcSamples);
   samples->most_pcs = kPcs;
@@ -44,12 +38,12 @@ uint32_t ReadReasons(const Profiler& profiler, MeasuredContext* context) {
   uint32_t status = Call_cuptiPCSamplingGetNumStallReasons(profiler, &ask);
   if (status != 0) return status;
   if (count == 0 || count > kMostReasons) return abi::kNotSupported;
-  auto* indices = Array<uint32_t>(count);
-  auto* text = Array<char>(count * abi::kReasonNameBytes);
-  auto** names = Array<char*>(count);
-  context->reasons = Array<uint32_t>(kMostReasons);
+  auto* indices = NewZeros<uint32_t>(count);
+  auto* text = NewZeros<char>(count * abi::kReasonNameBytes);
+  auto** names = NewZeros<char*>(count);
+  context->reasons = NewZeros<uint32_t>(kMostReasons);
   if (indices == nullptr || text == nullptr || names == nullptr || context->reasons == nullptr)
-    return kOutOfMemory;
+    return abi::kOutOfMemory;
   for (size_t i = 0; i < count; ++i) names[i] = text + i * abi::kReasonNameBytes;
   abi::PcReasons reasons{};
   reasons.context = context->handle;
@@ -112,7 +106,7 @@ uint32_t PreparePcSamples(const Profiler& profiler, MeasuredContext* context) {
   if (status != 0) return status;
   context->samples = NewSamples(context->reason_count);
   context->leftover = NewSamples(context->reason_count);
-  if (context->samples == nullptr || context->leftover == nullptr) return kOutOfMemory;
+  if (context->samples == nullptr || context->leftover == nullptr) return abi::kOutOfMemory;
   return Configure(profiler, context);
 }
 

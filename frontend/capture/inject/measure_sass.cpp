@@ -9,13 +9,6 @@
 namespace heddle::capture {
 namespace {
 
-constexpr uint32_t kOutOfMemory = 8;
-
-template <typename T>
-T* Array(size_t count) {
-  return static_cast<T*>(std::calloc(count == 0 ? 1 : count, sizeof(T)));
-}
-
 size_t IndexOf(const MeasuredContext& context, uint64_t metric) {
   size_t i = 0;
   while (i < context.metric_count && context.sass[i].metric != metric) ++i;
@@ -46,9 +39,9 @@ uint32_t Collect(const Profiler& profiler, MeasuredContext* context, bool keep) 
   uint32_t status = Call_cuptiSassMetricsGetDataProperties(profiler, &properties);
   if (status != 0 || properties.records == 0) return status;
   const size_t values = properties.instances * context->metric_count;
-  auto* data = Array<abi::SassData>(properties.records);
-  auto* all = Array<abi::SassValue>(properties.records * values);
-  if (data == nullptr || all == nullptr) status = kOutOfMemory;
+  auto* data = NewZeros<abi::SassData>(properties.records);
+  auto* all = NewZeros<abi::SassValue>(properties.records * values);
+  if (data == nullptr || all == nullptr) status = abi::kOutOfMemory;
   if (status == 0) {
     abi::SassFlush flush{};
     for (size_t i = 0; i < properties.records; ++i) {
@@ -70,29 +63,15 @@ uint32_t Collect(const Profiler& profiler, MeasuredContext* context, bool keep) 
 }  // namespace
 
 uint32_t PrepareSass(const Profiler& profiler, MeasuredContext* context) {
-  abi::SizeOnly initialize{};
-  uint32_t status = Call_cuptiProfilerInitialize(profiler, &initialize);
+  const char* chip = nullptr;
+  uint32_t status = PrepareMetrics(profiler, context, &chip);
   if (status != 0) return status;
   abi::HostChips chips{};  // properties are known only behind this call
   status = Call_cuptiProfilerHostGetSupportedChips(profiler, &chips);
   if (status != 0) return status;
-  abi::ChipName chip{};
-  chip.device = context->device;
-  status = Call_cuptiDeviceGetChipName(profiler, &chip);
-  if (status != 0) return status;
-  size_t asked = 0;
-  ForEachMetric(TheSettings().metrics, [&](const char*, size_t) { ++asked; });
-  context->sass = Array<abi::SassConfig>(asked);
-  context->metric_ids = Array<uint32_t>(asked);
-  context->values = Array<double>(asked);
-  if (context->sass == nullptr || context->metric_ids == nullptr || context->values == nullptr)
-    return kOutOfMemory;
-  ForEachMetric(TheSettings().metrics, [&](const char* text, size_t length) {
-    char name[256] = {};
-    if (length >= sizeof name) return;
-    std::memcpy(name, text, length);
+  ForEachMetric(TheSettings().metrics, [&](const char* name) {
     abi::SassProperties properties{};
-    properties.chip = chip.chip;
+    properties.chip = chip;
     properties.metric = name;
     if (const uint32_t refused = Call_cuptiSassMetricsGetProperties(profiler, &properties); refused != 0)
       return WriteNote(kCountersRefused, refused, name);

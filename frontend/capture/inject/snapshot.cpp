@@ -159,15 +159,6 @@ bool IsCapturing(const SnapshotDriver& driver, abi::Handle stream) {
          status != 0;
 }
 
-class Outside {
- public:
-  Outside() : state_(ThisThread()) { state_.outside = true; }
-  ~Outside() { state_.outside = false; }
-
- private:
-  ThreadState& state_;
-};
-
 }  // namespace
 
 bool SnapshotsAreOn() { return SinkIsOpen() && TheSettings().snapshot != Snapshot::kNone; }
