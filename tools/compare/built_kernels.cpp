@@ -1,7 +1,6 @@
 #include "tools/compare/built_kernels.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -57,11 +56,7 @@ Status BuildInto(const fs::path& description, const std::string& target, const t
   options.target = target;
   HEDDLE_ASSIGN_OR_RETURN(const trace::Trace trace,
                           trace::BuildTrace(description.string(), options, toolchain));
-  const std::string partial = fmt::format("{}.{}", file, getpid());
-  HEDDLE_RETURN_IF_ERROR(trace::WriteTrace(trace, partial));
-  std::error_code ec;
-  fs::rename(partial, file, ec);
-  return Ok();
+  return trace::WriteTrace(trace, file);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "tools/compare/kernel_name.h"
 #include "tools/compare/trace_sequence.h"
 #include "tools/replay/replay.h"
+#include "tools/replay/trace_run.h"
 
 namespace heddle::compare {
 namespace {
@@ -26,29 +27,6 @@ struct Candidate {
   uint32_t launch = 0;
   Dim3 grid, block;
 };
-
-// A folder's traces in the order of their names.
-Result<std::vector<std::string>> TraceFiles(const std::vector<std::string>& paths, bool may_be_none) {
-  std::vector<std::string> files;
-  for (const std::string& path : paths) {
-    std::error_code code;
-    if (!fs::is_directory(path, code)) {
-      files.push_back(path);
-      continue;
-    }
-    std::vector<std::string> found;
-    for (fs::recursive_directory_iterator i(path, code), end; !code && i != end; i.increment(code)) {
-      if (i->path().extension() == ".htrace") found.push_back(i->path().string());
-    }
-    if (code) return Error{ExitCode::kTrace, path, fmt::format("cannot be listed: {}", code.message()), ""};
-    std::sort(found.begin(), found.end());
-    files.insert(files.end(), found.begin(), found.end());
-  }
-  if (files.empty() && !may_be_none)
-    return Error{ExitCode::kUsage, "--traces", "no .htrace file there",
-                 "name a file or a folder with traces"};
-  return files;
-}
 
 class Matcher {
  public:
@@ -231,8 +209,10 @@ void AppendLaunches(const profile::Profile& profile, const std::vector<Kind>& ki
 Result<FromProfile> TraceFromProfile(const std::string& profile_path, const config::Gpu& gpu,
                                      const FromProfileOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(const profile::Profile profile, profile::ReadProfile(profile_path));
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                          TraceFiles(options.traces, !options.kernels.empty()));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> files, replay::TraceFiles(options.traces));
+  if (files.empty() && options.kernels.empty())
+    return Error{ExitCode::kUsage, "--traces", "no .htrace file there",
+                 "name a file or a folder with traces"};
   Matcher matcher(gpu);
   HEDDLE_RETURN_IF_ERROR(matcher.Read(files));
 
@@ -271,8 +251,9 @@ Result<FromProfile> TraceFromProfile(const std::string& profile_path, const conf
             : fmt::format("; the longest, {}: {}", result.kernels[0].kernel, result.kernels[0].reason);
     return Error{ExitCode::kTrace, profile_path,
                  fmt::format("none of its {} launches is in the traces{}", result.launches, why),
-                 result.notes.empty() ? "give more --traces; `heddle trace build` makes them from descriptions"
-                                      : result.notes[0]};
+                 result.notes.empty()
+                     ? "give more --traces; `heddle trace build` makes them from descriptions"
+                     : result.notes[0]};
   }
   const std::string name = fs::path(profile_path).filename().string();
   result.trace = sequence.Finish(

@@ -152,13 +152,15 @@ Result<const replay::NamedTrace*> Resimulator::TraceOf(const analysis::LaunchInf
 
 Result<replay::TraceRunOptions> Resimulator::OptionsOf(const analysis::LaunchInfo& launch) const {
   replay::TraceRunOptions options;
-  options.mode = launch.mode == "full" ? replay::Mode::kFull : replay::Mode::kSkeleton;
-  const std::optional<gpu::CachePolicy> policy = replay::CachePolicyOf(launch.cache_policy);
-  if (!policy) {
+  const auto unknown = [&](const std::string& word, const char* what) {
     return Error{ExitCode::kTrace, reader_->path(),
-                 fmt::format("launch {}: '{}' is no cache policy", launch.launch_id, launch.cache_policy),
-                 ""};
-  }
+                 fmt::format("launch {}: '{}' is no {}", launch.launch_id, word, what), ""};
+  };
+  const std::optional<replay::Mode> mode = replay::ModeOf(launch.mode);
+  if (!mode) return unknown(launch.mode, "mode");
+  options.mode = *mode;
+  const std::optional<gpu::CachePolicy> policy = replay::CachePolicyOf(launch.cache_policy);
+  if (!policy) return unknown(launch.cache_policy, "cache policy");
   options.gpu.cache_policy = *policy;
   options.gpu.threads = options_.threads;
   options.gpu.allow_foreign_cubins = true;  // the run that is repeated was let to

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "sim/base/suggest.h"
+#include "tools/replay/trace_run.h"
 
 namespace heddle::tools {
 namespace {
@@ -148,19 +149,10 @@ Result<RunSettings> ParseRunSettings(const po::variables_map& values, Arguments 
   HEDDLE_ASSIGN_OR_RETURN(const OrdinalSet launches, OrdinalSet::Parse(values["launch"].as<std::string>()));
   settings.launch_setting.wanted = [launches](uint32_t ordinal) { return launches.Contains(ordinal); };
   settings.launch_setting.mode = values["mode"].as<std::string>();
-  HEDDLE_ASSIGN_OR_RETURN(
-      settings.mode,
-      Choose("--mode", settings.launch_setting.mode,
-             std::array<std::pair<const char*, replay::Mode>, 3>{{{"skeleton", replay::Mode::kSkeleton},
-                                                                  {"full", replay::Mode::kFull},
-                                                                  {"sampled", replay::Mode::kSampled}}}));
+  HEDDLE_ASSIGN_OR_RETURN(settings.mode, Choose("--mode", settings.launch_setting.mode, replay::kModes));
   settings.launch_setting.cache = values["cache"].as<std::string>();
-  HEDDLE_ASSIGN_OR_RETURN(
-      settings.cache_policy,
-      Choose("--cache", settings.launch_setting.cache,
-             std::array<std::pair<const char*, gpu::CachePolicy>, 3>{{{"cold", gpu::CachePolicy::kCold},
-                                                                      {"warm", gpu::CachePolicy::kWarm},
-                                                                      {"flush", gpu::CachePolicy::kFlush}}}));
+  HEDDLE_ASSIGN_OR_RETURN(settings.cache_policy,
+                          Choose("--cache", settings.launch_setting.cache, replay::kCachePolicies));
   settings.threads = values["threads"].as<uint32_t>();
   if (settings.threads == 0) settings.threads = std::max(1u, std::thread::hardware_concurrency());
   settings.max_cycles = values["max-cycles"].as<uint64_t>();

@@ -32,18 +32,13 @@ Result<std::set<std::string>> MeasuredDigests(const compare::MeasuredSet& measur
   return digests;
 }
 
-// The files, and what lies in the folders and beside the measurements.
-std::vector<std::string> Candidates(const HardwareValidation& settings) {
-  std::vector<std::string> folders = settings.traces, files;
-  folders.push_back(settings.measurements + ".traces");
+// Of the files and folders, and of what lies beside the measurements.
+Result<std::vector<std::string>> Candidates(const HardwareValidation& settings) {
+  std::vector<std::string> paths = settings.traces;
   std::error_code ec;
-  for (const std::string& each : folders) {
-    if (fs::is_regular_file(each, ec)) files.push_back(each);
-    for (fs::recursive_directory_iterator entry(each, ec), end; !ec && entry != end; entry.increment(ec))
-      if (entry->path().extension() == ".htrace") files.push_back(entry->path().string());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
+  if (const std::string beside = settings.measurements + ".traces"; fs::is_directory(beside, ec))
+    paths.push_back(beside);
+  return replay::TraceFiles(paths);
 }
 
 Status SimulateTrace(const replay::NamedTrace& trace, const replay::MachineRecord& machine,
@@ -70,7 +65,8 @@ Result<size_t> SimulateMeasured(const HardwareValidation& settings, const std::s
                                 const replay::MachineRecord& machine, results::Writer* writer) {
   ProgressBar progress(settings.quiet);
   std::set<std::string> found;
-  for (const std::string& path : Candidates(settings)) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> files, Candidates(settings));
+  for (const std::string& path : files) {
     const Result<replay::NamedTrace> trace = replay::ReadNamedTrace(path);
     if (!trace.ok() || !digests.contains(trace->digest) || !found.insert(trace->digest).second) continue;
     const Status done = SimulateTrace(*trace, machine, writer, &progress);

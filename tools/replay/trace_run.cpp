@@ -12,10 +12,20 @@
 namespace heddle::replay {
 namespace {
 
-constexpr std::pair<gpu::CachePolicy, std::string_view> kCachePolicies[] = {
-    {gpu::CachePolicy::kCold, "cold"},
-    {gpu::CachePolicy::kWarm, "warm"},
-    {gpu::CachePolicy::kFlush, "flush"}};
+template <typename Names, typename Value>
+std::string_view NameIn(const Names& names, Value value) {
+  for (const auto& [name, each] : names)
+    if (each == value) return name;
+  return "";
+}
+
+template <typename Value, size_t N>
+std::optional<Value> ValueIn(const std::array<std::pair<const char*, Value>, N>& names,
+                             std::string_view text) {
+  for (const auto& [name, value] : names)
+    if (name == text) return value;
+  return std::nullopt;
+}
 
 Error Interrupted() {
   return {ExitCode::kInterrupted, "", "stopped by a signal; what was finished is kept",
@@ -24,21 +34,28 @@ Error Interrupted() {
 
 }  // namespace
 
-std::string_view Name(Mode mode) {
-  constexpr std::string_view kNames[] = {"skeleton", "full", "sampled"};
-  return kNames[static_cast<size_t>(mode)];
-}
+std::string_view Name(Mode mode) { return NameIn(kModes, mode); }
+std::string_view Name(gpu::CachePolicy policy) { return NameIn(kCachePolicies, policy); }
+std::optional<Mode> ModeOf(std::string_view name) { return ValueIn(kModes, name); }
+std::optional<gpu::CachePolicy> CachePolicyOf(std::string_view name) { return ValueIn(kCachePolicies, name); }
 
-std::string_view Name(gpu::CachePolicy policy) {
-  for (const auto& [each, name] : kCachePolicies)
-    if (each == policy) return name;
-  return "";
-}
-
-std::optional<gpu::CachePolicy> CachePolicyOf(std::string_view name) {
-  for (const auto& [policy, each] : kCachePolicies)
-    if (each == name) return policy;
-  return std::nullopt;
+Result<std::vector<std::string>> TraceFiles(const std::vector<std::string>& paths) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code code;
+    if (!fs::is_directory(path, code)) {
+      files.push_back(path);
+      continue;
+    }
+    std::vector<std::string> found;
+    for (fs::recursive_directory_iterator i(path, code), end; !code && i != end; i.increment(code))
+      if (i->path().extension() == ".htrace") found.push_back(i->path().string());
+    if (code) return Error{ExitCode::kTrace, path, fmt::format("cannot be listed: {}", code.message()), ""};
+    std::sort(found.begin(), found.end());
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
 }
 
 Result<NamedTrace> ReadNamedTrace(const std::string& path) {

@@ -2,11 +2,13 @@
 // every command that simulates traces. What becomes of a result is the caller's.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frontend/trace/trace.h"
@@ -25,9 +27,20 @@ struct NamedTrace {
   std::string path;
 };
 Result<NamedTrace> ReadNamedTrace(const std::string& path);
+// The files among `paths`, and the .htrace files in and below its folders in the order of their names. Errors: a folder that cannot
+// be listed.
+Result<std::vector<std::string>> TraceFiles(const std::vector<std::string>& paths);
 
-std::string_view Name(Mode mode);                // "skeleton", as results have it
-std::string_view Name(gpu::CachePolicy policy);  // "cold"
+// Names as results and the command line have them.
+inline constexpr std::array<std::pair<const char*, Mode>, 3> kModes{
+    {{"skeleton", Mode::kSkeleton}, {"full", Mode::kFull}, {"sampled", Mode::kSampled}}};
+inline constexpr std::array<std::pair<const char*, gpu::CachePolicy>, 3> kCachePolicies{
+    {{"cold", gpu::CachePolicy::kCold},
+     {"warm", gpu::CachePolicy::kWarm},
+     {"flush", gpu::CachePolicy::kFlush}}};
+std::string_view Name(Mode mode);
+std::string_view Name(gpu::CachePolicy policy);
+std::optional<Mode> ModeOf(std::string_view name);
 std::optional<gpu::CachePolicy> CachePolicyOf(std::string_view name);
 
 struct TraceRunOptions {
