@@ -448,6 +448,7 @@ void Gpu::State::CollectFinished() {
 void Gpu::State::LeaveOutCtas() {
   for (const auto& launch : running) {
     const uint64_t ctas = launch->CtasToLeaveOut(running.size() == 1, sms, memory, dispatcher);
+    if (ctas == 0) continue;
     dispatcher.LeaveOut(launch->index, ctas);
     launch->ctas -= ctas;
     ctas_total -= ctas;
