@@ -123,7 +123,7 @@ uint64_t RunningLaunch::CtasToLeaveOut(bool alone, const std::vector<sm::Sm>& sm
   if (!alone) sampler->Disturb();
   if (!sampler->IsDue()) return 0;
   return sampler->Decide(CountersSoFar(sms, memory), memory.DirtyLines(), dispatcher.Dispatched(index),
-                         finished);
+                         finished, last_acknowledged);
 }
 
 Error RunningLaunch::OverLimit(Cycle max_cycles) const {

@@ -19,6 +19,7 @@ constexpr double kTolerance = 0.01;         // between neighbouring stretches of
 constexpr double kDirtOfLimit = 0.01;
 constexpr double kDirtOfWrites = 0.05;
 constexpr double kFullTolerance = 0.03;  // of a wave, that CTAs in flight may become more or fewer
+constexpr double kStoresBehind = 0.01;   // of the time, that stores may fall behind
 constexpr uint64_t kLeastWaves = 8;      // of a grid
 constexpr uint64_t kMostJumps = 8;
 constexpr double kSimulatedShare = 0.1;  // of the grid, that jumps are planned for
@@ -130,7 +131,7 @@ void Sampler::Started(Cycle at) {
     const uint64_t behind = started_ - origin_;
     const uint64_t quarter = behind * kPerBatch / batch_;
     if (behind == 0 || quarter != (behind - 1) * kPerBatch / batch_)
-      marks_.push_back({started_, at, 0, 0, 0, {}});
+      marks_.push_back({started_, at, 0, 0, 0, 0, {}});
   }
   ++started_;
 }
@@ -145,12 +146,13 @@ void Sampler::Disturb() {
 }
 
 uint64_t Sampler::Decide(const stats::Counters& counters, uint64_t dirty_lines, uint64_t dispatched,
-                         uint64_t finished) {
+                         uint64_t finished, Cycle acknowledged) {
   asked_ = marks_.size();
   marks_.back().counters = counters;
   marks_.back().counted = started_;
   marks_.back().dirty_lines = dirty_lines;
   marks_.back().in_flight = started_ - finished;
+  marks_.back().stores_behind = acknowledged - std::min(acknowledged, marks_.back().at);
   if (!planned_) {
     FollowDirt();
     Stretch stretch;
@@ -199,6 +201,7 @@ bool Sampler::IsSteady(Stretch* stretch) const {
     const double tolerance = marks == kPerBatch ? kToleranceOfOne : kTolerance;
     if (std::fabs(later - earlier) > tolerance * later) continue;
     if (!IsAsFull(marks_[last - 2 * marks]) || !IsAsFull(marks_[last - marks])) continue;
+    if (!StoresKeepUp(marks_[last - 2 * marks])) continue;
     *stretch = {last - 2 * marks, last};
     return true;
   }
@@ -209,6 +212,15 @@ bool Sampler::IsSteady(Stretch* stretch) const {
 bool Sampler::IsAsFull(const Mark& mark) const {
   const auto change = static_cast<double>(marks_.back().in_flight) - static_cast<double>(mark.in_flight);
   return mark.counted != 0 && std::fabs(change) <= kFullTolerance * static_cast<double>(wave_);
+}
+
+// Whether stores are acknowledged as fast as they are sent: where they are not, CTAs end earlier than their work does, and
+// their pace is not that of the launch.
+bool Sampler::StoresKeepUp(const Mark& mark) const {
+  const auto time = static_cast<double>(marks_.back().at - mark.at);
+  const auto change =
+      static_cast<double>(marks_.back().stores_behind) - static_cast<double>(mark.stores_behind);
+  return change <= kStoresBehind * time;
 }
 
 size_t Sampler::FirstMark(uint64_t started) const {

@@ -5,8 +5,8 @@
 // Time is read off the cycles at which CTAs start, since after the first wave one starts where one ends. A batch is as many
 // CTAs as the machine holds (a wave), or the whole number of periods above that where the work of CTAs repeats with one.
 //   1. Two neighbouring stretches of equally many batches must take the same time (two batches within 0.25 %, longer stretches
-//      within 1 %), and lines of L2 that wait for being written back must no longer become more. Until then everything
-//      is simulated.
+//      within 1 %), lines of L2 that wait for being written back must no longer become more, and stores must not fall behind (1 % of the
+//      time). Until then everything is simulated.
 //   2. Jumps are planned: few where the grid is short, more where it is long; each leaves out whole waves, so that the last
 //      wave is as full as it would be, and as far as possible whole rows of the grid, so that neighbours stay neighbours.
 //   3. Behind a jump one batch settles (its own time does not count, it is taken to be that of its surroundings), and at
@@ -55,10 +55,10 @@ class Sampler {
   void Disturb();
   // Enough CTAs have started since the last Decide that it is worth asking.
   bool IsDue() const { return !finished_ && marks_.size() > asked_; }
-  // Between windows. `counters`: of the launch so far; `dispatched`: CTAs that have gone out, those left out included; `finished`: that have ended.
-  // The number of CTAs to leave out now, mostly 0.
+  // Between windows. `counters`: of the launch so far; `dispatched`: CTAs that have gone out, those left out included; `finished`: that have ended;
+  // `acknowledged`: when the last store sent so far is. The number of CTAs to leave out now, mostly 0.
   uint64_t Decide(const stats::Counters& counters, uint64_t dirty_lines, uint64_t dispatched,
-                  uint64_t finished);
+                  uint64_t finished, Cycle acknowledged);
   // Cycles that the CTAs left out would have taken. At the end of the launch, as Extrapolate.
   Cycle LeftOutCycles() const;
   // The statistics of the whole launch from those of the part that was simulated. Issue slots go on adding up to
@@ -74,6 +74,7 @@ class Sampler {
     uint64_t counted = 0;      // CTAs that had started when `counters` were read
     uint64_t dirty_lines = 0;  // of all L2 slices then
     uint64_t in_flight = 0;    // CTAs then
+    Cycle stores_behind = 0;   // until the last store sent by then is acknowledged
     stats::Counters counters;
   };
   struct Stretch {  // marks [first, last]
@@ -90,6 +91,7 @@ class Sampler {
   void FollowDirt();
   bool IsSteady(Stretch* stretch) const;
   bool IsAsFull(const Mark& mark) const;
+  bool StoresKeepUp(const Mark& mark) const;
   size_t FirstMark(uint64_t started) const;  // with so many CTAs before it
   uint64_t Plan(uint64_t dispatched);
   uint64_t JumpSize(uint64_t most) const;

@@ -12,7 +12,7 @@ namespace heddle::results {
 
 namespace fs = std::filesystem;
 
-const char* const kModelVersion = "3";
+const char* const kModelVersion = "4";
 
 namespace {
 

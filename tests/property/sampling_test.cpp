@@ -22,10 +22,10 @@ using test::ScriptedProgram;
 constexpr uint64_t kBase = uint64_t{1} << 32;
 constexpr uint64_t kWave = 28 * 16;  // CTAs: 28 SMs of 64 warps
 
-config::Gpu Machine() {
+config::Gpu Machine(const std::string& change = "gpc_count=2") {
   return test::A100({"sm.count=28", "gpc_count=2", "l2.slices=20", "l2.size_bytes=1310720",
                      "dram.channels=20", "dram.bandwidth_gb_s=510",
-                     "interconnect.partition_bytes_per_cycle=640"});
+                     "interconnect.partition_bytes_per_cycle=640", change});
 }
 
 // Every warp reads and writes 512 bytes of its own.
@@ -45,11 +45,12 @@ struct Outcome {
   double Cycles() const { return static_cast<double>(stats.end_cycle - stats.start_cycle); }
 };
 
-Outcome Simulate(ScriptedKernel kernel, std::optional<SamplingRequest> request, RunOptions options = {}) {
+Outcome Simulate(ScriptedKernel kernel, std::optional<SamplingRequest> request, RunOptions options = {},
+                 const config::Gpu& machine = Machine()) {
   ScriptedMemory memory;
   ScriptedProgram program(std::move(kernel), &memory);
   const LaunchRequest launch{&program, "k", 0, {}, std::move(request)};
-  Gpu gpu(Machine(), options);
+  Gpu gpu(machine, options);
   const auto stats = gpu.Run({&launch, 1});
   EXPECT_TRUE(stats.ok()) << stats.error().ToString();
   return {stats->front(), gpu.samplings().front()};
@@ -133,6 +134,18 @@ TEST(Sampling, LaunchesThatMustBeWholeAreExactAndSayWhy) {
     EXPECT_EQ(sampled.sampling->ctas_left_out, 0u);
     EXPECT_TRUE(SameCounts(sampled.stats, Simulate(each.kernel, std::nullopt).stats)) << each.why;
   }
+}
+
+// CTAs end when their stores have been sent, at a pace that the way to L2 cannot keep: when the last one ends, most of the
+// launch's time is still to come.
+TEST(Sampling, StoresThatPileUpAreNoSteadyPace) {
+  ScriptedKernel kernel = Streaming(40);
+  kernel.load_address = [](uint64_t warp, uint32_t) { return kBase + warp % 64 * 512; };
+  const config::Gpu narrow = Machine("interconnect.sm_write_bytes_per_cycle=4");
+  const Outcome exact = Simulate(kernel, std::nullopt, {}, narrow);
+  const Outcome sampled = Simulate(kernel, SamplingRequest{}, {}, narrow);
+  EXPECT_EQ(sampled.sampling->whole_because, "its time per wave did not become steady");
+  EXPECT_TRUE(SameCounts(sampled.stats, exact.stats));
 }
 
 TEST(Sampling, TheSameOnAnyThreadsAndInAnyOrder) {
