@@ -20,30 +20,44 @@ class HardwareInserter {
         database->Prepare(
             "INSERT INTO hardware_launch VALUES (?, ?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?, "
             "?, ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?, ?, NULLIF(?, ''), ?)"));
-    return HardwareInserter(database, std::move(run), std::move(metric), std::move(launch));
+    HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement code,
+                            database->Prepare("INSERT INTO hardware_code VALUES (?, ?)"));
+    HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement pc_metric,
+                            database->Prepare("INSERT INTO hardware_pc_metric VALUES (?, ?, ?, ?)"));
+    return HardwareInserter(database, {std::move(run), std::move(metric), std::move(launch), std::move(code),
+                                       std::move(pc_metric)});
   }
 
   Status Insert(const HardwareRecord& record, uint64_t ordinal) {
-    run_.Bind(record.gpu).Bind(record.kernel_name).Bind(record.source).Bind(record.protocol);
-    HEDDLE_RETURN_IF_ERROR(run_.Bind(record.launch_key).Run());
+    statements_.run.Bind(record.gpu).Bind(record.kernel_name).Bind(record.source).Bind(record.protocol);
+    HEDDLE_RETURN_IF_ERROR(statements_.run.Bind(record.launch_key).Run());
     const int64_t id = database_->LastInsertId();
     for (const HardwareRecord::Metric& item : record.metrics) {
-      HEDDLE_RETURN_IF_ERROR(metric_.Bind(id).Bind(item.name).Bind(item.unit).Bind(item.value).Run());
+      HEDDLE_RETURN_IF_ERROR(
+          statements_.metric.Bind(id).Bind(item.name).Bind(item.unit).Bind(item.value).Run());
+    }
+    if (!record.pc_metrics.empty())
+      HEDDLE_RETURN_IF_ERROR(statements_.code.Bind(id).Bind(record.kernel_digest).Run());
+    for (const HardwareRecord::PcMetric& item : record.pc_metrics) {
+      HEDDLE_RETURN_IF_ERROR(
+          statements_.pc_metric.Bind(id).Bind(item.pc).Bind(item.name).Bind(item.value).Run());
     }
     return record.launch ? InsertLaunch(*record.launch, id, ordinal) : Ok();
   }
 
  private:
-  HardwareInserter(sqlite::Database* database, sqlite::Statement run, sqlite::Statement metric,
-                   sqlite::Statement launch)
-      : database_(database), run_(std::move(run)), metric_(std::move(metric)), launch_(std::move(launch)) {}
+  struct Statements {
+    sqlite::Statement run, metric, launch, code, pc_metric;
+  };
+  HardwareInserter(sqlite::Database* database, Statements statements)
+      : database_(database), statements_(std::move(statements)) {}
 
   template <typename T>
   void BindOptional(const std::optional<T>& value) {
     if (value) {
-      launch_.Bind(*value);
+      statements_.launch.Bind(*value);
     } else {
-      launch_.BindNull();
+      statements_.launch.BindNull();
     }
   }
 
@@ -54,22 +68,22 @@ class HardwareInserter {
   }
 
   Status InsertLaunch(const HardwareLaunch& launch, int64_t id, uint64_t ordinal) {
-    launch_.Bind(id).Bind(ordinal).Bind(launch.mangled_name);
+    statements_.launch.Bind(id).Bind(ordinal).Bind(launch.mangled_name);
     for (const auto& shape : {launch.grid, launch.block, launch.cluster}) BindOptional(shape);
     for (const auto& value :
          {launch.registers_per_thread, launch.static_shared_bytes, launch.dynamic_shared_bytes, launch.device,
           launch.context, launch.stream, launch.process, launch.correlation, launch.graph_node}) {
       BindOptional(value);
     }
-    launch_.Bind(launch.launch_call);
+    statements_.launch.Bind(launch.launch_call);
     BindOptional(launch.start_ns);
-    launch_.Bind(launch.time_resolution_ns).Bind(launch.trace_digest);
+    statements_.launch.Bind(launch.time_resolution_ns).Bind(launch.trace_digest);
     BindOptional(launch.trace_ordinal);
-    return launch_.Run();
+    return statements_.launch.Run();
   }
 
   sqlite::Database* database_;
-  sqlite::Statement run_, metric_, launch_;
+  Statements statements_;
 };
 
 }  // namespace

@@ -91,6 +91,13 @@ INSERT INTO main.hardware_launch
   FROM new_hardware n JOIN source.hardware_launch l ON l.hardware_run_id = n.old_id;
 )sql";
 
+constexpr std::string_view kCopyHardwareCodeSql = R"sql(
+INSERT INTO main.hardware_code SELECT n.new_id, c.kernel_digest
+  FROM new_hardware n JOIN source.hardware_code c ON c.hardware_run_id = n.old_id;
+INSERT INTO main.hardware_pc_metric SELECT n.new_id, m.pc, m.name, m.value
+  FROM new_hardware n CROSS JOIN source.hardware_pc_metric m ON m.hardware_run_id = n.old_id;
+)sql";
+
 constexpr std::string_view kMergeWaitsSql = R"sql(
 INSERT INTO main.barrier_wait SELECT n.new_id, s.pc, s.cause_pc, s.waits, s.cycles
   FROM new_launch n JOIN source.barrier_wait s ON s.launch_id = n.old_id;
@@ -121,14 +128,17 @@ DROP TABLE temp.new_kernel; DROP TABLE temp.new_run; DROP TABLE temp.new_launch;
 DROP TABLE temp.stat_map; DROP TABLE temp.stall_map;
 )sql";
 
-Status MergeHardware(sqlite::Database* target, bool has_profiles) {
+// `version`: of the source's schema.
+Status MergeHardware(sqlite::Database* target, int64_t version) {
+  const bool has_profiles = version >= kHardwareLaunchVersion;
   HEDDLE_RETURN_IF_ERROR(target->Execute(fmt::format(
       kMergeHardwareSql,
       has_profiles ? "s.hardware_run_id NOT IN (SELECT hardware_run_id FROM source.hardware_launch) AND"
                    : "")));
   if (has_profiles) HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeProfilesSql));
   HEDDLE_RETURN_IF_ERROR(target->Execute(kCopyHardwareSql));
-  return has_profiles ? target->Execute(kCopyProfilesSql) : Ok();
+  if (has_profiles) HEDDLE_RETURN_IF_ERROR(target->Execute(kCopyProfilesSql));
+  return version >= kHardwareCodeVersion ? target->Execute(kCopyHardwareCodeSql) : Ok();
 }
 
 // A source is one transaction with its journal, so that a process that is killed leaves whole sources. The disk is waited for
@@ -149,7 +159,7 @@ Status MergeOne(sqlite::Database* target, const std::string& source) {
     HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeSql));
     HEDDLE_ASSIGN_OR_RETURN(const int64_t version, target->QueryInteger("PRAGMA source.user_version"));
     if (version >= kBarrierWaitVersion) HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeWaitsSql));
-    HEDDLE_RETURN_IF_ERROR(MergeHardware(target, version >= kHardwareLaunchVersion));
+    HEDDLE_RETURN_IF_ERROR(MergeHardware(target, version));
     if (version >= kTimelineVersion) HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeTimelineSql));
     if (version >= kSamplingVersion) HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeSamplingSql));
     HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeEndSql));
@@ -243,6 +253,11 @@ constexpr DumpQuery kDumpQueries[] = {
      "l.launch_call, l.start_ns, l.time_resolution_ns, l.trace_digest, l.trace_ordinal, l.mangled_name "
      "FROM hardware_launch l JOIN hardware_run h USING (hardware_run_id) ORDER BY 1, 2, 3",
      kHardwareLaunchVersion},
+    {"hardware_pc_metric",
+     "SELECT h.gpu, h.source, l.ordinal, c.kernel_digest, m.pc, m.name, m.value FROM hardware_pc_metric m "
+     "JOIN hardware_code c USING (hardware_run_id) JOIN hardware_run h USING (hardware_run_id) "
+     "JOIN hardware_launch l USING (hardware_run_id) ORDER BY 1, 2, 3, 5, 6",
+     kHardwareCodeVersion},
 };
 
 }  // namespace
@@ -265,7 +280,7 @@ Status MergeMeasurements(Writer* writer, const std::string& source) {
   {
     HEDDLE_ASSIGN_OR_RETURN(sqlite::Transaction transaction, sqlite::Transaction::Begin(target));
     HEDDLE_ASSIGN_OR_RETURN(const int64_t version, target->QueryInteger("PRAGMA source.user_version"));
-    HEDDLE_RETURN_IF_ERROR(MergeHardware(target, version >= kHardwareLaunchVersion));
+    HEDDLE_RETURN_IF_ERROR(MergeHardware(target, version));
     HEDDLE_RETURN_IF_ERROR(target->Execute("DROP TABLE temp.new_hardware"));
     HEDDLE_RETURN_IF_ERROR(transaction.Commit());
   }

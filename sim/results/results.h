@@ -7,7 +7,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/result.h"
@@ -21,7 +23,7 @@
 namespace heddle::results {
 
 inline constexpr int32_t kApplicationId = 0x4845444c;  // "HEDL"
-inline constexpr int kSchemaVersion = 5;
+inline constexpr int kSchemaVersion = 6;
 inline constexpr int kTimelineVersion = 4;  // the first with the tables cta and counter_sample
 extern const char* const
     kModelVersion;  // changes when the same input gives other cycles; part of every launch key
@@ -83,9 +85,20 @@ struct HardwareRecord {
   std::string source;
   std::string protocol;
   std::string launch_key;  // that it is compared with; empty: none
+  // A number of one instruction, under the name that the metric of the whole launch has.
+  struct PcMetric {
+    uint64_t pc = 0;  // byte offset, as in isa::Instruction
+    std::string name;
+    double value = 0;
+  };
   std::vector<Metric> metrics;
   std::optional<HardwareLaunch> launch;  // of a profile
+  std::string kernel_digest;             // KernelDigest of what ran; only where there are pc_metrics
+  std::vector<PcMetric> pc_metrics;      // each (pc, name) once
 };
+
+// SHA-256 of name and machine code: kernel.digest.
+std::string KernelDigest(std::string_view name, std::span<const std::byte> code);
 
 // SHA-256 over everything that decides a launch's result.
 std::string LaunchKey(const LaunchRecord& record, const std::string& config_digest);

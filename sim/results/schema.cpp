@@ -49,7 +49,9 @@ Status Upgrade(sqlite::Database* database) {
                                      {kHardwareLaunchVersion, "CREATE TABLE hardware_launch "},
                                      {kTimelineVersion, "CREATE TABLE cta "},
                                      {kTimelineVersion, "CREATE TABLE counter_sample "},
-                                     {kSamplingVersion, "CREATE TABLE sampling "}};
+                                     {kSamplingVersion, "CREATE TABLE sampling "},
+                                     {kHardwareCodeVersion, "CREATE TABLE hardware_code "},
+                                     {kHardwareCodeVersion, "CREATE TABLE hardware_pc_metric "}};
   HEDDLE_ASSIGN_OR_RETURN(const int64_t version, database->QueryInteger("PRAGMA user_version"));
   if (version >= kSchemaVersion) return Ok();
   for (const Addition& addition : kAdditions) {

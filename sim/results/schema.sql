@@ -204,6 +204,22 @@ CREATE TABLE hardware_launch (
   trace_ordinal INTEGER             -- where that is known
 ) STRICT;
 
+-- Which code ran in a measured launch that has numbers of single instructions: kernel.digest. Since schema version 6.
+CREATE TABLE hardware_code (
+  hardware_run_id INTEGER PRIMARY KEY REFERENCES hardware_run ON DELETE CASCADE,
+  kernel_digest TEXT NOT NULL
+) STRICT;
+
+-- Numbers of its instructions, named as in hardware_metric: smsp_inst_executed, stall_samples_<cause>, .... Instructions with
+-- none did not run, or no sample fell on them. Since schema version 6.
+CREATE TABLE hardware_pc_metric (
+  hardware_run_id INTEGER NOT NULL REFERENCES hardware_run ON DELETE CASCADE,
+  pc INTEGER NOT NULL,              -- byte offset, as instruction.pc
+  name TEXT NOT NULL,
+  value REAL NOT NULL,
+  PRIMARY KEY (hardware_run_id, pc, name)
+) STRICT, WITHOUT ROWID;
+
 -- Counters of a launch by name.
 CREATE VIEW v_stat AS
 SELECT launch_id, name, unit, value FROM stat JOIN stat_def USING (stat_id);

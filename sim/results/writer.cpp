@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <optional>
@@ -98,12 +99,17 @@ Result<int64_t> Writer::ConfigId(const ConfigRecord& config) {
   return database_.LastInsertId();
 }
 
+std::string KernelDigest(std::string_view name, std::span<const std::byte> code) {
+  std::string identity = std::string(name) + '\n';
+  identity.append(reinterpret_cast<const char*>(code.data()), code.size());
+  return Sha256Hex(identity);
+}
+
 Result<int64_t> Writer::KernelId(const isa::KernelCode& code, const isa::LaunchShape& shape) {
-  std::string identity = code.name + '\n';
-  for (const isa::Instruction& instruction : code.instructions) {
-    identity.append(reinterpret_cast<const char*>(instruction.encoding.data()), sizeof instruction.encoding);
-  }
-  const std::string digest = Sha256Hex(identity);
+  std::vector<std::array<uint64_t, 2>> words;
+  words.reserve(code.instructions.size());
+  for (const isa::Instruction& instruction : code.instructions) words.push_back(instruction.encoding);
+  const std::string digest = KernelDigest(code.name, std::as_bytes(std::span(words)));
   HEDDLE_ASSIGN_OR_RETURN(const std::optional<int64_t> id,
                           FindId(&database_, "SELECT kernel_id FROM kernel WHERE digest = ?", digest));
   if (id) return *id;

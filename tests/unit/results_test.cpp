@@ -137,7 +137,8 @@ TEST_F(Results, FilesOfTheFirstVersionAreRead) {
   {
     Result<sqlite::Database> old = sqlite::Database::Open(Path("old.db"), sqlite::Database::Mode::kReadWrite);
     ASSERT_TRUE(old->Execute("DROP TABLE barrier_wait; DROP TABLE hardware_launch; DROP TABLE cta; "
-                             "DROP TABLE counter_sample; DROP TABLE sampling; DROP INDEX "
+                             "DROP TABLE counter_sample; DROP TABLE sampling; DROP TABLE hardware_code; "
+                             "DROP TABLE hardware_pc_metric; DROP INDEX "
                              "hardware_run_of_launch; DROP VIEW v_stall; "
                              "CREATE VIEW v_stall AS SELECT 1 AS old; PRAGMA user_version = 1")
                     .ok());
@@ -151,6 +152,7 @@ TEST_F(Results, FilesOfTheFirstVersionAreRead) {
   EXPECT_EQ(*database->QueryInteger("PRAGMA user_version"), kSchemaVersion);
   EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM barrier_wait"), 2);
   EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM hardware_launch"), 0);
+  EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM hardware_code JOIN hardware_pc_metric"), 0);
   EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM cta JOIN counter_sample USING (launch_id)"), 0);
   EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM v_launch WHERE simulated_percent IS NULL"), 2);
   EXPECT_GT(*database->QueryInteger("SELECT SUM(slots) FROM v_stall"), 0) << "views are made anew";
@@ -169,6 +171,9 @@ TEST_F(Results, ProfilesAreKeptWhole) {
       records[i].launch = HardwareLaunch{};
       records[i].launch->grid = Dim3{4, 2, 1};
       records[i].launch->correlation = 77;
+      if (i == 0) continue;
+      records[i].kernel_digest = "digest";
+      records[i].pc_metrics = {{16, "smsp_inst_executed", 4}, {32, "smsp_inst_executed", double(i)}};
     }
     HEDDLE_RETURN_IF_ERROR(writer.ReplaceProfile("a.sqlite", records));
     return writer.Finish();
@@ -185,6 +190,10 @@ TEST_F(Results, ProfilesAreKeptWhole) {
   EXPECT_EQ(
       *database->QueryInteger("SELECT SUM(grid_x * 100 + ordinal) FROM hardware_launch WHERE stream IS NULL"),
       1203);
+  EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM hardware_code WHERE kernel_digest = 'digest'"), 2);
+  EXPECT_EQ(*database->QueryInteger("SELECT SUM(pc * value * 10 + ordinal) FROM hardware_pc_metric JOIN "
+                                    "hardware_launch USING (hardware_run_id)"),
+            10 * (2 * 16 * 4 + 32 * (1 + 2)) + 2 * (1 + 2));
 }
 
 TEST_F(Results, RefusesForeignAndNewerFiles) {

@@ -10,12 +10,18 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/result.h"
 #include "sim/base/types.h"
 
 namespace heddle::compare {
+
+// Whether a warp in this state (a cause of stalls) waits for something of its own.
+constexpr bool IsWait(std::string_view cause) {
+  return cause != "selected" && cause != "not_selected" && cause != "no_warp";
+}
 
 // What is shown side by side. Absent: not measured.
 struct Numbers {
@@ -27,7 +33,7 @@ struct Numbers {
 };
 
 struct Simulated {
-  int64_t run_id = 0;
+  int64_t run_id = 0, launch_id = 0;
   std::string key, trace_digest;
   uint32_t ordinal = 0;
   std::string name, canonical;
@@ -38,6 +44,7 @@ struct Simulated {
 };
 
 struct Measured {
+  int64_t hardware_run_id = 0;
   std::string gpu, name, canonical, source;
   std::string launch_key, trace_digest;  // empty: not known
   std::optional<uint32_t> trace_ordinal;
@@ -72,6 +79,31 @@ struct MeasuredSet {
 Result<SimulatedSet> LoadSimulated(const std::string& database, const Selection& selection);
 Result<MeasuredSet> LoadMeasured(const std::string& database, const Selection& selection);
 
+// One instruction of a kernel, measured and simulated.
+struct Line {
+  struct Side {
+    double executed = 0;                  // by warps, mean of a launch
+    std::map<std::string, double> waits;  // cause -> share of all waiting of the kernel, in percent
+    double WaitPercent() const {
+      double sum = 0;
+      for (const auto& [cause, percent] : waits) sum += percent;
+      return sum;
+    }
+  };
+  uint64_t pc = 0;
+  std::string text;
+  Side measured, simulated;
+};
+
+// The instructions of a row's kernel, where they were measured one by one (--sass-metrics, --pc-sampling).
+struct Lines {
+  std::vector<Line> lines;  // by pc: what ran, or was waited at, on one side at least
+  bool has_counts = false, has_samples = false;
+  size_t equal = 0;  // with counts that are the same on both sides, to a hundredth of a percent
+  double measured_sum = 0, simulated_sum = 0;
+  std::string refused;  // why they are not compared; nothing else is set then
+};
+
 enum class By : uint8_t { kKernel, kLaunch, kCategory };
 
 struct Row {
@@ -86,6 +118,8 @@ struct Row {
   std::optional<double> baseline_ps;  // simulated by the baseline
   Numbers measured_numbers, simulated_numbers;
   std::string note;  // how it was joined where that was not by name, grid and block
+  std::vector<int64_t> measured_ids, simulated_ids;  // hardware_run, launch; none of a category
+  std::optional<Lines> lines;                        // by AddLines
 
   double ErrorPercent() const { return 100 * (simulated_ps / measured_ps - 1); }
   std::optional<double> BaselineErrorPercent() const {
@@ -130,6 +164,11 @@ struct Comparison {
 
 Comparison Compare(const SimulatedSet& simulated, const MeasuredSet& measured, By by,
                    const SimulatedSet* baseline = nullptr);
+
+// Reads, for the rows whose measured launches have them, the numbers of single instructions. They are compared where the same
+// code was simulated.
+Status AddLines(const std::string& simulated_database, const std::string& measured_database,
+                Comparison* comparison);
 
 // ---- Output
 std::string ComparisonText(const Comparison& comparison, size_t most_rows);

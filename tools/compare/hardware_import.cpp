@@ -13,6 +13,7 @@
 #include "frontend/capture/pc_counter.h"
 #include "frontend/profile/profile.h"
 #include "frontend/profile/units.h"
+#include "frontend/sass/cubin.h"
 #include "frontend/trace/htrace.h"
 #include "sim/base/digest.h"
 #include "sim/results/measurements.h"
@@ -101,14 +102,37 @@ Status ReadProfileFile(const std::string& gpu, Read* read) {
   return Ok();
 }
 
-// Counters of a capture's further runs, in base units. Those of single instructions stay in the trace. A time that was taken while
-// counters were collected keeps CUPTI's name: it is no time of the launch. Of two that heddle counts under one name the first is
-// taken, and the other keeps its own.
-void AddCounters(const std::vector<const trace::Counter*>& counters, results::HardwareRecord* record) {
+// Which code a function of a trace is, and where its kernel begins in it.
+struct Code {
+  std::string digest;  // empty: the module is recorded, or its cubin cannot be read
+  uint64_t entry = 0;
+};
+
+Code CodeOf(const trace::Trace& trace, uint32_t function) {
+  const trace::Module& module = trace.modules[trace.functions[function].module];
+  const std::string& name = trace.functions[function].name;
+  const auto cubin = sass::ReadCubin(module.cubin, module.name);
+  const sass::CubinKernel* kernel = cubin.ok() ? cubin->FindKernel(name) : nullptr;
+  if (kernel == nullptr) return {};
+  return {results::KernelDigest(name, kernel->code), kernel->entry_offset};
+}
+
+// Counters of a capture's further runs, in base units. A time that was taken while counters were collected keeps CUPTI's name: it is
+// no time of the launch. Of two that heddle counts under one name the first is taken, and the other keeps its own. Those of single
+// instructions are counts, or samples, and need to know of which code.
+void AddCounters(const std::vector<const trace::Counter*>& counters, const Code& code,
+                 results::HardwareRecord* record) {
   std::set<std::string> taken;
+  std::set<std::pair<uint64_t, std::string>> taken_pcs;
   for (const auto& metric : record->metrics) taken.insert(metric.name);
   for (const trace::Counter* counter : counters) {
-    if (capture::SplitPcCounter(counter->name)) continue;
+    if (const auto of_pc = capture::SplitPcCounter(counter->name)) {
+      const uint64_t pc = code.entry + of_pc->pc;
+      std::string name = profile::MetricName(of_pc->name);
+      if (!code.digest.empty() && taken_pcs.emplace(pc, name).second)
+        record->pc_metrics.push_back({pc, std::move(name), counter->value});
+      continue;
+    }
     const profile::BaseUnit unit = profile::ToBaseUnit(counter->unit);
     std::string name = profile::MetricName(counter->name);
     if (name == "duration_ps" || taken.contains(name)) name = counter->name;
@@ -121,6 +145,7 @@ Status ReadTraceFile(const std::string& gpu, Read* read) {
   std::string digest;
   HEDDLE_ASSIGN_OR_RETURN(const trace::Trace trace, trace::ReadTrace(read->file.path, &digest));
   read->file.producer = "heddle trace";
+  std::map<uint32_t, Code> codes;  // by function, of those whose launches have counters
   std::map<uint32_t, std::vector<const trace::Counter*>> counters;
   for (const trace::Counter& counter : trace.counters) counters[counter.launch].push_back(&counter);
   for (uint32_t i = 0; i < trace.launches.size(); ++i) {
@@ -139,7 +164,12 @@ Status ReadTraceFile(const std::string& gpu, Read* read) {
       const double duration = static_cast<double>(launch.measured_end_ns - launch.measured_start_ns) * 1e3;
       record.metrics.push_back({"duration_ps", "ps", duration});
     }
-    AddCounters(counters[i], &record);
+    if (const auto found = counters.find(i); found != counters.end()) {
+      const auto [code, is_new] = codes.try_emplace(launch.function);
+      if (is_new) code->second = CodeOf(trace, launch.function);
+      AddCounters(found->second, code->second, &record);
+      if (!record.pc_metrics.empty()) record.kernel_digest = code->second.digest;
+    }
     results::HardwareLaunch& row = record.launch.emplace();
     row.mangled_name = record.kernel_name;
     const auto shape = [](const std::array<trace::Expr, 3>& sizes) -> std::optional<Dim3> {

@@ -134,6 +134,44 @@ std::string RowsTable(const Comparison& comparison) {
   return out;
 }
 
+// For the rows that cost most: sums, and the instructions that are furthest apart.
+std::string Instructions(const Comparison& comparison) {
+  constexpr size_t kMostKernels = 20, kMostLines = 12;
+  std::string out;
+  size_t shown = 0;
+  for (const Row& row : comparison.rows) {
+    if (!row.lines || ++shown > kMostKernels) continue;
+    const Lines& lines = *row.lines;
+    out += fmt::format("<h3>{} {}</h3>\n<p>{}</p>\n", html::Escape(row.kernel), ShapeText(row.grid),
+                       html::Escape(LinesSummary(lines)));
+    std::vector<html::Column> columns = {{"at", true}, {"instruction", false}};
+    if (lines.has_counts) columns.insert(columns.end(), {{"executed m|s", true}, {"difference", true}});
+    if (lines.has_samples)
+      columns.insert(columns.end(),
+                     {{"waits % m|s", true}, {"measured waits for", false}, {"simulated waits for", false}});
+    std::vector<std::vector<html::Cell>> rows;
+    for (const Line* line : WorstLines(lines, kMostLines)) {
+      const Line::Side &m = line->measured, &s = line->simulated;
+      std::vector<html::Cell> cells = {{fmt::format("{:#06x}", line->pc), "", ""},
+                                       {line->text, "nowrap", ""}};
+      if (lines.has_counts) {
+        cells.push_back({Beside(m.executed, s.executed, 1, 0), "", ""});
+        cells.push_back({fmt::format("{:+.0f}", s.executed - m.executed), "", ""});
+      }
+      if (lines.has_samples) {
+        cells.push_back({Beside(m.WaitPercent(), s.WaitPercent(), 1, 1), "", ""});
+        cells.push_back({TopWaits(m.waits, 2), "nowrap", ""});
+        cells.push_back({TopWaits(s.waits, 2), "nowrap", ""});
+      }
+      rows.push_back(std::move(cells));
+    }
+    if (!rows.empty()) out += html::Table(columns, rows);
+  }
+  if (shown > kMostKernels)
+    out += fmt::format("<p class=\"muted\">and {} more; --json has them all</p>\n", shown - kMostKernels);
+  return out;
+}
+
 std::string Alone(const std::vector<Unmatched>& list) {
   std::vector<std::vector<html::Cell>> rows;
   for (size_t i = 0; i < std::min(kMostRows, list.size()); ++i) {
@@ -177,6 +215,8 @@ std::string ComparisonHtml(const Comparison& comparison) {
         fmt::format("<div class=\"plots\">\n{}{}</div>\n", Scatter(comparison), Histogram(comparison)));
     body += html::Section("Where the error comes from", Worst(comparison));
     body += html::Section("Rows, by what costs the run most", RowsTable(comparison));
+    if (const std::string instructions = Instructions(comparison); !instructions.empty())
+      body += html::Section("Instruction by instruction", instructions);
   }
   if (!comparison.measured_alone.empty())
     body += html::Section("Measured, without a partner", Alone(comparison.measured_alone));

@@ -180,8 +180,14 @@ Row MakeRow(const Key& key, const Group& group, const std::vector<size_t>& timed
   row.measured_ps = row.total_ps / static_cast<double>(timed.size());
   row.simulated_ps = MeanSimulated(group, simulated);
   NumbersMean ours, theirs;
-  for (const size_t i : group.simulated) ours.Add(simulated.launches[i].numbers);
-  for (const size_t i : group.measured) theirs.Add(measured.launches[i].numbers);
+  for (const size_t i : group.simulated) {
+    ours.Add(simulated.launches[i].numbers);
+    row.simulated_ids.push_back(simulated.launches[i].launch_id);
+  }
+  for (const size_t i : group.measured) {
+    theirs.Add(measured.launches[i].numbers);
+    row.measured_ids.push_back(measured.launches[i].hardware_run_id);
+  }
   row.simulated_numbers = ours.Mean();
   row.measured_numbers = theirs.Mean();
   row.note = group.note;
@@ -202,6 +208,7 @@ void AddLaunchRows(const Row& kernel, const Group& group, const std::vector<size
     row.measured = row.simulated = 1;
     row.measured_ps = row.total_ps = *launch.ps;
     row.measured_numbers = launch.numbers;
+    row.measured_ids = {launch.hardware_run_id};
     size_t partner = kNobody;
     if (const auto known = group.partner.find(timed[n]); known != group.partner.end()) {
       partner = known->second;
@@ -211,6 +218,7 @@ void AddLaunchRows(const Row& kernel, const Group& group, const std::vector<size
     if (partner != kNobody) {
       row.simulated_ps = simulated.launches[partner].ps;
       row.simulated_numbers = simulated.launches[partner].numbers;
+      row.simulated_ids = {simulated.launches[partner].launch_id};
     } else if (group.simulated.size() > 1) {
       row.simulated = group.simulated.size();
       row.note +=

@@ -50,11 +50,6 @@ void Normalise(std::map<std::string, double>* waits) {
   for (auto& [cause, value] : *waits) value *= 100 / sum;
 }
 
-// The states of a warp that is not waiting for something of its own.
-bool IsWait(std::string_view cause) {
-  return cause != "selected" && cause != "not_selected" && cause != "no_warp";
-}
-
 // Names of a definition table by id.
 Result<std::unordered_map<int64_t, std::string>> NamesById(sqlite::Database* database,
                                                            std::string_view query) {
@@ -223,6 +218,7 @@ Result<SimulatedSet> LoadSimulated(const std::string& path, const Selection& sel
     if (filter && !std::regex_search(launch.name, *filter) &&
         !std::regex_search(DisplayName(launch.name), *filter))
       continue;
+    launch.launch_id = rows.Integer(0);
     launch.run_id = rows.Integer(1);
     launch.key = rows.Text(2);
     launch.trace_digest = rows.Text(3);
@@ -270,6 +266,7 @@ Result<MeasuredSet> LoadMeasured(const std::string& path, const Selection& selec
     HEDDLE_ASSIGN_OR_RETURN(const bool more, rows.Step());
     if (!more) break;
     Measured launch;
+    launch.hardware_run_id = rows.Integer(0);
     launch.gpu = rows.Text(1);
     launch.name = rows.Text(2);
     if (filter && !std::regex_search(launch.name, *filter)) continue;

@@ -11,15 +11,48 @@ namespace heddle::compare {
 
 std::string ShapeText(const Dim3& shape) { return fmt::format("{}x{}x{}", shape.x, shape.y, shape.z); }
 
-std::string TopWaits(const Numbers& numbers, size_t most) {
+std::string TopWaits(const std::map<std::string, double>& shares, size_t most) {
   std::vector<std::pair<double, std::string>> waits;
-  for (const auto& [cause, percent] : numbers.waits) waits.emplace_back(-percent, cause);
+  for (const auto& [cause, percent] : shares) waits.emplace_back(-percent, cause);
   std::sort(waits.begin(), waits.end());
   std::string text;
   for (size_t i = 0; i < std::min(most, waits.size()); ++i) {
     text += fmt::format("{}{} {:.0f}%", i == 0 ? "" : ", ", waits[i].second, -waits[i].first);
   }
   return text;
+}
+
+std::string TopWaits(const Numbers& numbers, size_t most) { return TopWaits(numbers.waits, most); }
+
+std::string LinesSummary(const Lines& lines) {
+  if (!lines.refused.empty()) return "instructions are not compared: " + lines.refused;
+  if (!lines.has_counts) return "executed counts of instructions were not measured";
+  return fmt::format(
+      "instructions executed: measured {:.0f}, simulated {:.0f} ({:+.2f} %); {} of {} have equal counts",
+      lines.measured_sum, lines.simulated_sum, 100 * (lines.simulated_sum / lines.measured_sum - 1),
+      lines.equal, lines.lines.size());
+}
+
+std::vector<const Line*> WorstLines(const Lines& lines, size_t most) {
+  std::vector<const Line*> worst;
+  const auto add = [&](auto distance) {
+    std::vector<std::pair<double, const Line*>> by_distance;
+    for (const Line& line : lines.lines) {
+      if (std::find(worst.begin(), worst.end(), &line) != worst.end()) continue;
+      if (const double far = distance(line); far > 0) by_distance.emplace_back(-far, &line);
+    }
+    std::sort(by_distance.begin(), by_distance.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.first, a.second->pc) < std::pair(b.first, b.second->pc);
+    });
+    for (size_t i = 0; i < std::min(most, by_distance.size()); ++i) worst.push_back(by_distance[i].second);
+  };
+  if (lines.has_counts)
+    add([](const Line& line) { return std::abs(line.measured.executed - line.simulated.executed); });
+  if (lines.has_samples)
+    add([](const Line& line) {
+      return std::abs(line.measured.WaitPercent() - line.simulated.WaitPercent());
+    });
+  return worst;
 }
 
 bool HasCounters(const Comparison& comparison) {
@@ -140,6 +173,31 @@ nlohmann::ordered_json ToJson(const Totals& totals) {
           {"correlation", totals.correlation}};
 }
 
+nlohmann::ordered_json ToJson(const Line::Side& side, const Lines& lines) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  if (lines.has_counts) json["inst_executed"] = side.executed;
+  if (lines.has_samples) json["wait_percent"] = side.waits;
+  return json;
+}
+
+nlohmann::ordered_json ToJson(const Lines& lines) {
+  if (!lines.refused.empty()) return {{"refused", lines.refused}};
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  if (lines.has_counts) {
+    json["measured_inst_executed"] = lines.measured_sum;
+    json["simulated_inst_executed"] = lines.simulated_sum;
+    json["equal"] = lines.equal;
+  }
+  json["lines"] = nlohmann::ordered_json::array();
+  for (const Line& line : lines.lines) {
+    json["lines"].push_back({{"pc", line.pc},
+                             {"text", line.text},
+                             {"measured", ToJson(line.measured, lines)},
+                             {"simulated", ToJson(line.simulated, lines)}});
+  }
+  return json;
+}
+
 nlohmann::ordered_json ToJson(const Row& row, bool has_shape) {
   nlohmann::ordered_json json = {{"kernel", row.kernel}, {"category", row.category}};
   if (has_shape) {
@@ -158,6 +216,7 @@ nlohmann::ordered_json ToJson(const Row& row, bool has_shape) {
   }
   json["measured"] = ToJson(row.measured_numbers);
   json["simulated"] = ToJson(row.simulated_numbers);
+  if (row.lines) json["instructions"] = ToJson(*row.lines);
   if (!row.note.empty()) json["note"] = row.note;
   return json;
 }
@@ -181,6 +240,24 @@ std::string CsvCell(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
   return out + "\"";
+}
+
+// Measured and simulated numbers of the instructions that are furthest apart.
+std::string LinesText(const Lines& lines) {
+  std::string out = "  " + LinesSummary(lines) + "\n";
+  std::vector<std::vector<std::string>> table = {{"  at"}};
+  if (lines.has_counts) table[0].push_back("executed m|s");
+  if (lines.has_samples) table[0].insert(table[0].end(), {"waits % m|s", "measured waits for"});
+  for (const Line* line : WorstLines(lines, 5)) {
+    std::vector<std::string> cells = {fmt::format("  {:#06x} {}", line->pc, Shortened(line->text))};
+    if (lines.has_counts) cells.push_back(Beside(line->measured.executed, line->simulated.executed, 1, 0));
+    if (lines.has_samples) {
+      cells.push_back(Beside(line->measured.WaitPercent(), line->simulated.WaitPercent(), 1, 1));
+      cells.push_back(TopWaits(line->measured.waits, 2));
+    }
+    table.push_back(std::move(cells));
+  }
+  return table.size() > 1 ? out + Align(table) : out;
 }
 
 }  // namespace
@@ -221,9 +298,13 @@ std::string ComparisonText(const Comparison& comparison, size_t most_rows) {
     out += fmt::format("... and {} more\n", comparison.rows.size() - most_rows);
   for (size_t i = 0; i < std::min<size_t>(3, comparison.rows.size()); ++i) {
     const Row& row = comparison.rows[i];
-    if (row.measured_numbers.waits.empty()) continue;
-    out += fmt::format("\n{} waits for\n  measured   {}\n  simulated  {}\n", Shortened(row.kernel),
-                       TopWaits(row.measured_numbers, 5), TopWaits(row.simulated_numbers, 5));
+    if (row.measured_numbers.waits.empty() && !row.lines) continue;
+    out += fmt::format("\n{}\n", Shortened(row.kernel));
+    if (!row.measured_numbers.waits.empty()) {
+      out += fmt::format("  waits for\n  measured   {}\n  simulated  {}\n", TopWaits(row.measured_numbers, 5),
+                         TopWaits(row.simulated_numbers, 5));
+    }
+    if (row.lines) out += LinesText(*row.lines);
   }
   out += "\n";
   for (const std::string& line : SummaryLines(comparison)) out += line + "\n";

@@ -95,8 +95,9 @@ Status CompareFiles(const po::variables_map& values, Arguments files) {
   HEDDLE_ASSIGN_OR_RETURN(const compare::SimulatedSet simulated, compare::LoadSimulated(files[0], selection));
   HEDDLE_ASSIGN_OR_RETURN(const compare::MeasuredSet measured,
                           compare::LoadMeasured(files.back(), selection));
-  const compare::Comparison comparison =
+  compare::Comparison comparison =
       compare::Compare(simulated, measured, by->second, baseline ? &*baseline : nullptr);
+  HEDDLE_RETURN_IF_ERROR(compare::AddLines(files[0], files.back(), &comparison));
   if (const auto path = Given<std::string>(values, "html")) {
     HEDDLE_RETURN_IF_ERROR(WriteFile(*path, compare::ComparisonHtml(comparison)));
     fmt::print(stderr, "The report is in {}\n", *path);
