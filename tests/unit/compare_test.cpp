@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "frontend/trace/htrace.h"
 #include "sim/results/results.h"
 #include "tests/support/shell.h"
 #include "tools/compare/comparison.h"
@@ -179,6 +180,95 @@ TEST(Compare, BaselineSaysWhatBecameBetter) {
   EXPECT_THAT(text, HasSubstr("    100.00         95.00     -5.0       87.0       -20.0  better\n"));
   EXPECT_THAT(text, HasSubstr("     10.00         20.00   +100.0        8.7       +10.0   worse\n"));
   EXPECT_THAT(text, HasSubstr("      5.00          5.00     +0.0        4.3           -     new\n"));
+}
+
+// A trace as --sass-metrics and --pc-sampling leave it, imported, beside a simulation of its launch: counts of the instruction at 0x0 are
+// equal, those at 0x10 are not, and the samples fall elsewhere.
+class Instructions : public testing::Test {
+ protected:
+  void SetUp() override {
+    trace_ = *trace::ReadTrace(std::string(HEDDLE_SOURCE_DIR) + "/traces/silu_and_mul.sm_80.htrace");
+    trace_.device.name = "GPU";
+    trace_.launches[0].measured_start_ns = 0;
+    trace_.launches[0].measured_end_ns = 1000;
+    trace_.launches[0].grid = {trace::Expr(3), trace::Expr(1), trace::Expr(1)};
+    const std::string stalled = "smsp__pcsamp_warps_issue_stalled_";
+    trace_.counters = {
+        {0, "smsp__sass_inst_executed", 30, ""},      {0, "smsp__sass_inst_executed@0x0", 10, ""},
+        {0, "smsp__sass_inst_executed@0x10", 20, ""}, {0, stalled + "long_scoreboard@0x0", 3, ""},
+        {0, stalled + "barrier@0x10", 1, ""},         {0, stalled + "selected@0x10", 50, ""}};
+    ASSERT_TRUE(trace::WriteTrace(trace_, folder_ / "k.htrace").ok());
+    ASSERT_TRUE(trace::ReadTrace(folder_ / "k.htrace", &digest_).ok());
+    const auto imported = ImportHardware({folder_ / "k.htrace"}, folder_ / "m.db", {});
+    ASSERT_TRUE(imported.ok()) << imported.error().ToString();
+  }
+
+  Status Simulate(const isa::KernelCode& code) {
+    isa::LaunchShape shape;
+    shape.grid = {3, 1, 1};
+    shape.block = {128, 1, 1};
+    stats::LaunchStats stats;
+    stats.end_cycle = 100;
+    stats.per_pc.resize(2);
+    stats.per_pc[0].issued = 10;
+    stats.per_pc[1].issued = 22;
+    stats.per_pc[0].slots[static_cast<size_t>(stats::Stall::k_long_scoreboard)] = 25;
+    stats.per_pc[1].slots[static_cast<size_t>(stats::Stall::k_barrier)] = 75;
+    results::LaunchRecord record;
+    record.trace_digest = digest_;
+    record.duration_ps = 900'000;
+    HEDDLE_ASSIGN_OR_RETURN(results::Writer writer, results::Writer::Open(folder_ / "s.db"));
+    HEDDLE_RETURN_IF_ERROR(writer.BeginRun({"heddle run", "0", "test"}));
+    HEDDLE_RETURN_IF_ERROR(
+        writer.AddLaunch(record, {"c0ffee", "machine", "text", 2, 1, 1, 1, 1}, code, shape, stats, {}));
+    return writer.Finish();
+  }
+
+  Comparison CompareBoth() {
+    Comparison c =
+        Compare(*LoadSimulated(folder_ / "s.db", {}), *LoadMeasured(folder_ / "m.db", {}), By::kKernel);
+    const Status status = AddLines(folder_ / "s.db", folder_ / "m.db", &c);
+    EXPECT_TRUE(status.ok()) << status.error().ToString();
+    return c;
+  }
+
+  testing_support::TemporaryFolder folder_;
+  trace::Trace trace_;
+  std::string digest_;
+};
+
+TEST_F(Instructions, StandSideBySide) {
+  ASSERT_TRUE(Simulate(trace_.sass[0].code).ok());
+  const Comparison c = CompareBoth();
+  ASSERT_EQ(c.rows.size(), 1u);
+  ASSERT_TRUE(c.rows[0].lines.has_value());
+  const Lines& lines = *c.rows[0].lines;
+  EXPECT_EQ(lines.refused, "");
+  ASSERT_EQ(lines.lines.size(), 2u);
+  EXPECT_EQ(lines.equal, 1u);
+  EXPECT_EQ(lines.measured_sum, 30);
+  EXPECT_EQ(lines.simulated_sum, 32);
+  EXPECT_EQ(lines.lines[0].text, isa::ToString(trace_.sass[0].code.instructions[0]));
+  EXPECT_EQ(lines.lines[0].measured.waits.at("long_scoreboard"), 75);
+  EXPECT_EQ(lines.lines[0].simulated.waits.at("long_scoreboard"), 25);
+  EXPECT_EQ(lines.lines[1].measured.WaitPercent(), 25);
+  EXPECT_EQ(c.rows[0].measured_numbers.instructions, 30);
+  const std::string text = ComparisonText(c, 10);
+  EXPECT_THAT(
+      text,
+      HasSubstr("instructions executed: measured 30, simulated 32 (+6.67 %); 1 of 2 have equal counts"));
+  EXPECT_THAT(text, HasSubstr("20 | 22  25.0 | 75.0"));
+  const nlohmann::json json = nlohmann::json::parse(ComparisonJson(c))["rows"][0]["instructions"];
+  EXPECT_EQ(json["lines"][1]["measured"]["inst_executed"], 20);
+  EXPECT_THAT(ComparisonHtml(c), HasSubstr("Instruction by instruction"));
+}
+
+TEST_F(Instructions, OfOtherCodeAreNotCompared) {
+  isa::KernelCode other = trace_.sass[0].code;
+  other.instructions[3].encoding[0] ^= 1;
+  ASSERT_TRUE(Simulate(other).ok());
+  EXPECT_THAT(ComparisonText(CompareBoth(), 10),
+              HasSubstr("not compared: other code of this name was simulated"));
 }
 
 TEST(Compare, FormsAreWellFormed) {

@@ -167,7 +167,7 @@ TEST_F(Results, ProfilesAreKeptWhole) {
     std::vector<HardwareRecord> records(count);
     for (size_t i = 0; i < count; ++i) {
       records[i] = {"GPU", "k", "a.sqlite", "protocol", "", {{"duration_ps", "ps", 1000.0 * double(i + 1)}},
-                    {}};
+                    {},    "",  {}};
       records[i].launch = HardwareLaunch{};
       records[i].launch->grid = Dim3{4, 2, 1};
       records[i].launch->correlation = 77;
