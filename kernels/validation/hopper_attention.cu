@@ -71,6 +71,7 @@ __device__ uint32_t Pair(float low, float high) {
 // head under a causal mask, the longest rows first.
 template <int kGroups, bool kPacked>
 struct Attention {
+  static_assert(kPacked || 64 * kGroups == kKeys);  // see Soften
   static constexpr int kRows = 64 * kGroups, kThreads = 128 * (kGroups + 1);
   static constexpr int kQueryBytes = kRows * kDim * 2, kQueryHalf = kQueryBytes / 2;
   static constexpr int kAtK = kQueryBytes, kAtV = kAtK + kStages * kTileBytes,
@@ -105,32 +106,37 @@ struct Attention {
     }
   }
 
-  // A tile of the cache: each lane knows the place of one key, and a warp copies two keys at a time. Keys behind the last one are
-  // another key's: their exponentials become 0.
-  static __device__ void CopyTile(const Problem& p, const Work& work, const Bf16* cache, uint32_t to,
-                                  int tile) {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32,
-              key = min(tile * kKeys + warp * 32 + lane, p.length - 1);
+  // Where this thread's key of a tile begins in the cache, in elements. Eight threads copy a row, and each knows the place of every
+  // sixteenth key, as in FlashAttention-3. Keys behind the last one are another key's: their exponentials become 0.
+  static __device__ size_t PlaceOfKey(const Problem& p, const Work& work, int tile) {
+    const int key =
+        min(tile * kKeys + static_cast<int>(threadIdx.x % 8 * 16 + threadIdx.x / 8), p.length - 1);
     const int page = __ldg(p.table + static_cast<size_t>(work.sequence) * p.table_stride + key / p.page);
-    const int row = page * p.page + key % p.page;
+    return (static_cast<size_t>(page * p.page + key % p.page) * p.kv_heads + work.kv_head) * kDim;
+  }
+  static __device__ void CopyTile(const Bf16* mine, uint32_t to) {
+    const int unit = threadIdx.x % 8;
+    to += Place(threadIdx.x / 8, unit);
 #pragma unroll
-    for (int i = 0; i < 16; ++i) {
-      const size_t place = __shfl_sync(~0u, row, 2 * i + lane / 16);
-      Copy(to + Place(warp * 32 + 2 * i + lane / 16, lane % 16),
-           cache + (place * p.kv_heads + work.kv_head) * kDim + lane % 16 * 8);
+    for (int i = 0; i < 8; ++i) {
+      const auto from =
+          reinterpret_cast<const Bf16*>(__shfl_sync(~0u, reinterpret_cast<unsigned long long>(mine), i, 8)) +
+          unit * 8;
+      Copy(to + i * 16 * 128, from);
+      Copy(to + i * 16 * 128 + kHalfBytes, from + 64);
     }
   }
 
   static __device__ void Produce(const Problem& p, const Work& work, uint32_t shared) {
     int stage = 0, parity = 1;
-    // Keys of a tile, then the values of the tile before.
     for (int tile = work.last_tile - 1; tile >= work.first_tile; --tile) {
       const uint32_t full = shared + kAtBarriers + 8 * stage;  // full of k, empty of k, full of v, empty of v
+      const size_t place = PlaceOfKey(p, work, tile);
       Wait(full + 16, parity);
-      CopyTile(p, work, p.k, shared + kAtK + stage * kTileBytes, tile);
+      CopyTile(p.k + place, shared + kAtK + stage * kTileBytes);
       ArriveWithCopies(full);
       Wait(full + 48, parity);
-      CopyTile(p, work, p.v, shared + kAtV + stage * kTileBytes, tile);
+      CopyTile(p.v + place, shared + kAtV + stage * kTileBytes);
       ArriveWithCopies(full + 32);
       if (++stage == kStages) stage = 0, parity ^= 1;
     }
@@ -169,13 +175,17 @@ struct Attention {
     WgmmaCommit();
   }
 
-  // Scores become exponentials; `keep` is what earlier sums and products are worth now.
+  // Scores become exponentials; `keep` is what earlier sums and products are worth now. Only the last tile has keys that are masked, for
+  // rows begin at a tile's first key: the others have no branch, across which the compiler would not move the wait for products.
+  // `quarter` is called with a sum of a quarter of the exponentials.
+  template <bool kMasked, typename Quarter>
   static __device__ void Soften(const Problem& p, const Work& work, int tile, int group, float (&s)[64],
-                                float (&maximum)[2], float (&total)[2], float (&keep)[2]) {
+                                float (&maximum)[2], float (&total)[2], float (&keep)[2],
+                                const Quarter& quarter) {
     const int lane = threadIdx.x % 32,
               row = work.first_row + group * 64 + threadIdx.x % 128 / 32 * 16 + lane / 4;
     const int first = tile * kKeys + lane % 4 * 2;
-    if (tile == work.last_tile - 1 || (!kPacked && (tile + 1) * kKeys > work.first_row)) {
+    if constexpr (kMasked) {
 #pragma unroll
       for (int i = 0; i < 64; ++i) {
         const int key = first + i / 4 * 8 + i % 2;
@@ -195,6 +205,7 @@ struct Attention {
       float sum = 0;
 #pragma unroll
       for (int i = 0; i < 64; i += 4) {
+        if (half == 0 && i == 32) quarter(sum);
         s[i + 2 * half] = Exp2(s[i + 2 * half] * p.scale_log2 - offset);
         s[i + 2 * half + 1] = Exp2(s[i + 2 * half + 1] * p.scale_log2 - offset);
         sum += s[i + 2 * half] + s[i + 2 * half + 1];
@@ -216,28 +227,36 @@ struct Attention {
     const auto signal = [&](uint32_t barrier) {
       if (threadIdx.x % 32 == 0) Arrive(barrier);
     };
+    // ptxas lifts the wait for products above all arithmetic that does not need them, up to the last access to memory, and nothing is
+    // left that overlaps them. In FlashAttention-3's binary that access is the release of the keys, behind a quarter of the exponentials
+    // of a tile; here a sum of them, which is never negative, keeps it there.
+    const auto release = [&](uint32_t barrier) {
+      return [barrier](float sum) {
+        if (threadIdx.x % 32 == 0 && sum >= 0) Arrive(barrier);
+      };
+    };
     if (kGroups == 2 && group == 1) BarrierArrive(2, 256);  // the first turn is the other's
     Wait(barriers, 0);
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     WgmmaFence();
     Scores(shared, group, 0, s);
     WgmmaWait<0>();
-    signal(barriers + 16);
-    Soften(p, work, tile, group, s, maximum, total, keep);
+    Soften<true>(p, work, tile, group, s, maximum, total, keep, release(barriers + 16));
     Pack(s, a);
     for (--tile; tile >= work.first_tile; --tile) {
       const int next = stage ^ 1, next_parity = parity ^ (next == 0);
       Wait(barriers + 8 * next, next_parity);
-      Wait(barriers + 32 + 8 * stage, parity);
       asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
       if constexpr (kGroups == 2) BarrierSync(2 + group, 256);
       WgmmaFence();
       Scores(shared, group, next, s);
+      Wait(barriers + 32 + 8 * stage, parity);
+      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+      WgmmaFence();
       Values(shared, stage, a, true, o);
       if constexpr (kGroups == 2) BarrierArrive(2 + (group ^ 1), 256);
       WgmmaWait<1>();
-      signal(barriers + 16 + 8 * next);
-      Soften(p, work, tile, group, s, maximum, total, keep);
+      Soften<false>(p, work, tile, group, s, maximum, total, keep, release(barriers + 16 + 8 * next));
       WgmmaWait<0>();
       signal(barriers + 48 + 8 * stage);
       Pack(s, a);
