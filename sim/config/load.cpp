@@ -108,8 +108,12 @@ void SpreadSms(Draft* draft) {
     gpu.add_sms_per_gpc((tpcs / gpcs + (i < tpcs % gpcs ? 1 : 0)) * per_tpc);
 }
 
-Result<Gpu> Resolve(const Source& source, std::span<const std::string> overrides) {
+enum class Origin { kDescription, kOldResults };
+
+Result<Gpu> Resolve(const Source& source, std::span<const std::string> overrides,
+                    Origin origin = Origin::kDescription) {
   HEDDLE_ASSIGN_OR_RETURN(Draft draft, ReadWithBase(source, kMostBases));
+  if (origin == Origin::kOldResults) FillOldResults(&draft.gpu);
   if (source.stem && draft.gpu.has_name() && draft.gpu.name() != *source.stem) {
     draft.Report("name",
                  fmt::format("must be \"{}\" like the file, not \"{}\"", *source.stem, draft.gpu.name()));
@@ -133,6 +137,11 @@ Result<Gpu> LoadGpu(std::string_view name_or_path, std::span<const std::string> 
 
 Result<Gpu> ParseGpu(std::string_view text, std::string_view file, std::span<const std::string> overrides) {
   return Resolve(Source{std::string(text), std::string(file), std::nullopt}, overrides);
+}
+
+Result<Gpu> ParseStoredGpu(std::string_view text, std::string_view file,
+                           std::span<const std::string> overrides) {
+  return Resolve(Source{std::string(text), std::string(file), std::nullopt}, overrides, Origin::kOldResults);
 }
 
 std::string CanonicalText(const Gpu& gpu) {

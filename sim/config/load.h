@@ -28,6 +28,11 @@ Result<Gpu> LoadGpu(std::string_view name_or_path, std::span<const std::string> 
 Result<Gpu> ParseGpu(std::string_view text, std::string_view file,
                      std::span<const std::string> overrides = {});
 
+// The same for what CanonicalText wrote, perhaps before some fields existed: they get what their rule calls
+// in_old_results.
+Result<Gpu> ParseStoredGpu(std::string_view text, std::string_view file,
+                           std::span<const std::string> overrides = {});
+
 // The resolved description in text format, fields in the order of gpu.proto. Loading it gives the same Gpu.
 std::string CanonicalText(const Gpu& gpu);
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "sim/base/check.h"
 #include "sim/config/override.h"
 #include "sim/config/scalar.h"
 
@@ -115,6 +116,27 @@ class RuleWalk {
 };
 
 }  // namespace
+
+void FillOldResults(Message* message) {
+  const auto& reflection = *message->GetReflection();
+  const auto& type = *message->GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    const bool is_message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    const std::string& old = field.options().GetExtension(pb::rule).in_old_results();
+    if (field.is_repeated()) {
+      for (int element = 0; is_message && element < reflection.FieldSize(*message, &field); ++element)
+        FillOldResults(reflection.MutableRepeatedMessage(message, &field, element));
+    } else if (reflection.HasField(*message, &field)) {
+      if (is_message) FillOldResults(reflection.MutableMessage(message, &field));
+    } else if (!old.empty()) {
+      const bool is_number = old.find_first_not_of("0123456789.") == std::string::npos;
+      const ScalarText value{is_number ? ScalarText::Kind::kNumber : ScalarText::Kind::kWord, old};
+      const std::string fault = SetScalar(value, field, kSingular, message);
+      HEDDLE_CHECK(fault.empty(), "config.in_old_results", 0, field.full_name());
+    }
+  }
+}
 
 void CheckRules(Draft* draft) { RuleWalk(draft).Walk(draft->gpu, ""); }
 

@@ -10,6 +10,9 @@ namespace heddle::config {
 // Presence, ranges, powers of two, duplicate keys: everything that rules say of single fields.
 void CheckRules(Draft* draft);
 
+// Sets absent fields whose rule has in_old_results, in messages that are there.
+void FillOldResults(google::protobuf::Message* message);
+
 // Relations between fields, for those that are not broken already. `gpu` is the draft's message as plain
 // structs.
 void CheckRelations(const Gpu& gpu, Draft* draft);

@@ -266,10 +266,10 @@ void Gpu::State::Start(uint32_t launch, Cycle at) {
     running.back()->timeline = std::make_unique<TimelineRecorder>(request.program->shape().grid, at);
   if (!graph->WaitsFor(launch).empty()) running.back()->grid_ready = kNever;  // started by a trigger
   running.back()->PlaceStaticData(&memory);
-  const Cycle overhead = options.launch_overhead ? description.launch.overhead_cycles : 0;
   const isa::LaunchShape& shape = request.program->shape();
   const uint32_t per_sm = sm::MaxResidentCtas(description, shape);
-  dispatcher.Add(launch, shape, per_sm, at + overhead);
+  dispatcher.Add(launch, shape, per_sm,
+                 at + (options.launch_overhead ? LaunchOverheadCycles(description, request) : 0));
   running.back()->StartSampling(description, uint64_t{per_sm} * sms.size());
 }
 

@@ -50,6 +50,7 @@ struct LaunchRequest {
   uint32_t stream = 0;                    // launches of a stream run one after the other, in the order given
   std::vector<uint32_t> depends_on;       // indices of launches that must have ended
   std::optional<SamplingRequest> sampling = std::nullopt;  // none: every CTA is simulated
+  bool behind_in_graph = false;  // another launch of its CUDA graph runs before it: launch.graph_overhead_ns
 };
 
 struct Progress {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "sim/base/check.h"
@@ -160,6 +161,11 @@ stats::LaunchStats RunningLaunch::Assemble() const {
   HEDDLE_CHECK(sum.counters.sm_ctas_launched == ctas, "gpu." + request->name, 0,
                fmt::format("{} CTAs were launched of {}", sum.counters.sm_ctas_launched, ctas));
   return sum;
+}
+
+Cycle LaunchOverheadCycles(const config::Gpu& gpu, const LaunchRequest& request) {
+  if (!request.behind_in_graph) return gpu.launch.overhead_cycles;
+  return static_cast<Cycle>(std::llround(gpu.launch.graph_overhead_ns * gpu.clocks.sm_mhz / 1e3));
 }
 
 }  // namespace heddle::gpu

@@ -27,6 +27,9 @@ inline uint32_t FirstOfChunk(uint32_t chunk, uint32_t chunks, uint32_t sms) {
   return CeilDiv(chunk * sms, chunks);
 }
 
+// From the start of a launch to its first CTA.
+Cycle LaunchOverheadCycles(const config::Gpu& gpu, const LaunchRequest& request);
+
 class Dispatcher;
 class MemorySystem;
 

@@ -191,6 +191,25 @@ TEST(Gpu, AtomicsOnOneWordAreServedOneByOne) {
   EXPECT_LE(stats.counters.sm_cycles_elapsed, atomics * 25 + 3000);
 }
 
+// Behind another launch of its graph, launch.graph_overhead_ns stand in for launch.overhead_cycles, and nothing else changes.
+TEST(Gpu, ALaunchBehindAnotherOfItsGraphIsPreparedBefore) {
+  ScriptedKernel arithmetic = Streaming(28, 1);
+  arithmetic.loads = arithmetic.stores = false;
+  const auto cycles = [&](bool behind, std::vector<std::string> more) {
+    more.push_back("launch.overhead_cycles=1800");
+    ScriptedMemory memory;
+    ScriptedProgram first(arithmetic, &memory), second(arithmetic, &memory);
+    const LaunchRequest launches[] = {{&first, "a", 0, {}}, {&second, "b", 0, {}, std::nullopt, behind}};
+    const std::vector<stats::LaunchStats> stats = *Gpu(Machine(std::move(more)), {}).Run(launches);
+    EXPECT_GE(stats[1].start_cycle, stats[0].end_cycle);
+    return stats[1].end_cycle - stats[1].start_cycle;
+  };
+  const Cycle alone = cycles(false, {});
+  // 1410 MHz: 500 ns are 705 cycles, 1000 ns are 1410. CTAs start in steps of 2.1 cycles and SMs agree once a window.
+  EXPECT_NEAR(static_cast<double>(alone - cycles(true, {"launch.graph_overhead_ns=500"})), 1800 - 705, 3);
+  EXPECT_NEAR(static_cast<double>(alone - cycles(true, {"launch.graph_overhead_ns=1000"})), 1800 - 1410, 3);
+}
+
 TEST(Gpu, LaunchesOfAStreamFollowEachOtherOthersOverlap) {
   const Outcome outcome = RunAll(Machine(), {Streaming(20, 20), Streaming(20, 20), Streaming(20, 2)});
   EXPECT_LT(outcome.stats[1].start_cycle, outcome.stats[0].end_cycle);  // stream 1 beside stream 0

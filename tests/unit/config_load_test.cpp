@@ -50,6 +50,20 @@ TEST(ConfigLoad, ReadsValuesOfEveryKind) {
   EXPECT_FALSE(gpu->cluster_network.has_value());
 }
 
+TEST(ConfigLoad, StoredDescriptionsMayBeOlderThanSomeFields) {
+  const Gpu gpu = Loaded(kChild);
+  std::string text = CanonicalText(gpu);
+  const std::string line = "  graph_overhead_ns: 350\n";
+  const size_t at = text.find(line);
+  ASSERT_NE(at, std::string::npos);
+  text.erase(at, line.size());
+  EXPECT_THAT(Faults(text), testing::HasSubstr("launch.graph_overhead_ns: missing"));
+  const Result<Gpu> old = ParseStoredGpu(text, "results.db");
+  ASSERT_TRUE(old.ok()) << old.error().ToString();
+  EXPECT_EQ(old->launch.graph_overhead_ns, 0);
+  EXPECT_EQ(old->launch.l2_bytes, gpu.launch.l2_bytes);
+}
+
 TEST(ConfigLoad, SpreadsSmsOverGpcsInTpcs) {
   // 54 TPCs over 7 GPCs: five of 8 and two of 7; with 27 TPCs of 4 SMs: six of 4 and one of 3.
   EXPECT_THAT(Loaded(kChild).sms_per_gpc, testing::ElementsAre(16, 16, 16, 16, 16, 14, 14));

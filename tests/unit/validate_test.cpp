@@ -281,6 +281,13 @@ TEST_F(ReportForm, HarnessAddsItsTime) {
   EXPECT_DOUBLE_EQ(MakeReport(plan_, measured_, recipes_).rows[0].metrics[0].pair.simulated, 117);
 }
 
+TEST(Harnesses, ValuesAreOfTheGpuOrOfAll) {
+  const std::map<std::string, bool, std::less<>> in_graph = {{"", true}, {"G1", false}};
+  EXPECT_FALSE(ForGpu(in_graph, "G1", true));
+  EXPECT_TRUE(ForGpu(in_graph, "G2", false));
+  EXPECT_TRUE(ForGpu<bool>({{"G1", false}}, "G2", true));
+}
+
 // "a" has a simulated row and "b" none at all; of a machine whose rows were left out nothing new is known.
 TEST_F(ReportForm, HeadersAreWrittenOfWhatWasRun) {
   const Report report = MakeReport(plan_, measured_, recipes_);

@@ -147,7 +147,7 @@ Result<const Machine*> ResultsReader::MachineOf(int64_t config_id) {
   read->config_id = config_id;
   read->name = rows.Text(0), read->digest = rows.Text(1), read->text = rows.Text(2);
   HEDDLE_ASSIGN_OR_RETURN(read->gpu,
-                          config::ParseGpu(read->text, fmt::format("{} (machine '{}')", path(), read->name)));
+                          config::ParseStoredGpu(read->text, fmt::format("{} (machine '{}')", path(), read->name)));
   machine = std::move(read);
   return machine.get();
 }

@@ -190,7 +190,7 @@ Result<Resimulator::Outcome> Resimulator::Simulate(const analysis::LaunchInfo& l
                                                    const std::vector<std::string>& overrides) {
   HEDDLE_ASSIGN_OR_RETURN(const replay::NamedTrace* trace, TraceOf(launch));
   HEDDLE_ASSIGN_OR_RETURN(const analysis::Machine* base, reader_->MachineOf(launch.config_id));
-  HEDDLE_ASSIGN_OR_RETURN(config::Gpu gpu, config::ParseGpu(base->text, base->name, overrides));
+  HEDDLE_ASSIGN_OR_RETURN(config::Gpu gpu, config::ParseStoredGpu(base->text, base->name, overrides));
   const replay::MachineRecord machine = replay::RecordMachine(std::move(gpu));
   HEDDLE_ASSIGN_OR_RETURN(replay::TraceRunOptions options, OptionsOf(launch));
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<replay::TraceRun> run,

@@ -116,10 +116,7 @@ class RowEvaluator {
   double OverheadMicroseconds() const {
     const auto harness = recipes_.harnesses.find(recipe_.harness);
     if (harness == recipes_.harnesses.end()) return 0;
-    const auto& by_gpu = harness->second.overhead_us;
-    const auto own = by_gpu.find(planned_.row->gpu);
-    const auto any = by_gpu.find("");
-    return own != by_gpu.end() ? own->second : any != by_gpu.end() ? any->second : 0;
+    return ForGpu(harness->second.overhead_us, planned_.row->gpu, 0.0);
   }
 
   // With "minus", of what the launches do beyond those with its defines: what the harness adds cancels.

@@ -142,6 +142,8 @@ class Planner {
     simulation.machine = planned->machine;
     simulation.replays = recipe.replays;
     simulation.sampled = options_.sampled;
+    if (const auto harness = recipes_.harnesses.find(recipe.harness); harness != recipes_.harnesses.end())
+      simulation.in_graph = ForGpu(harness->second.in_graph, planned->row->gpu, false);
     for (const std::map<std::string, std::string>& defines : {recipe.defines, choice.defines}) {
       for (const auto& [name, text] : defines) {
         const bool known = std::any_of(file.trace->defines.begin(), file.trace->defines.end(),
@@ -300,8 +302,8 @@ void Sample(const std::map<std::pair<std::string, std::string>, std::vector<cons
 
 std::string Simulation::Key() const {
   std::string text =
-      fmt::format("{} {} {} {} {} {} {} ", trace_digest, machine->record.digest, static_cast<int>(cache),
-                  replays, sampled, placement, fmt::join(launches, ","));
+      fmt::format("{} {} {} {} {} {} {} {} ", trace_digest, machine->record.digest, static_cast<int>(cache),
+                  replays, in_graph, sampled, placement, fmt::join(launches, ","));
   for (const auto& [name, value] : defines) text += fmt::format("{}={};", name, value);
   return text;
 }

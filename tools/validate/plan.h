@@ -27,6 +27,7 @@ struct Simulation {
   std::shared_ptr<const replay::MachineRecord> machine;
   gpu::CachePolicy cache = gpu::CachePolicy::kCold;
   uint32_t replays = 1;
+  bool in_graph = false;  // as the recipe's harness says
   bool sampled = false;
   uint32_t placement = 0;  // seed of the order of pages in DRAM; 0: as the model has it
 

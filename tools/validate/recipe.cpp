@@ -247,6 +247,11 @@ Result<std::map<std::string, Harness, std::less<>>> ReadHarnesses(const std::str
     Harness& harness = harnesses[name];
     Members members(value, fmt::format("{}: {}", file, name));
     members.Read("doc", &harness.doc);
+    const json in_graph = members.Object("in_graph");
+    for (const auto& [gpu, whether] : in_graph.items()) {
+      members.Need(whether.is_boolean(), fmt::format("'in_graph.{}' is neither true nor false", gpu));
+      if (whether.is_boolean()) harness.in_graph[gpu] = whether.get<bool>();
+    }
     const json overheads = members.Object("overhead_us");
     for (const auto& [gpu, overhead] : overheads.items()) {
       members.Need(overhead.is_number() && overhead.get<double>() >= 0,

@@ -117,11 +117,18 @@ struct Recipe {
   std::optional<Work> work;
 };
 
-// What a way of measuring adds to each launch, by GPU ("" for those not named).
+// How a way of measuring submits launches, and what it adds to those of a measurement, by GPU ("" for those not named).
 struct Harness {
   std::string doc;
+  std::map<std::string, bool, std::less<>>
+      in_graph;  // prepared while the one before runs: launch.graph_overhead_ns
   std::map<std::string, double, std::less<>> overhead_us;
 };
+template <typename T>
+T ForGpu(const std::map<std::string, T, std::less<>>& by_gpu, std::string_view gpu, T otherwise) {
+  const auto own = by_gpu.find(gpu), any = by_gpu.find("");
+  return own != by_gpu.end() ? own->second : any != by_gpu.end() ? any->second : otherwise;
+}
 
 struct Recipes {
   std::string root;          // what files of traces are relative to

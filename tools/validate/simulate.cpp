@@ -61,6 +61,7 @@ class Run {
       record.options += fmt::format("with {}", fmt::join(launches_, ","));
     if (simulation_.replays != 1) record.options += fmt::format(" replays {}", simulation_.replays);
     if (simulation_.placement != 0) record.options += fmt::format(" placement {}", simulation_.placement);
+    if (simulation_.in_graph) record.options += " graph";
     return record;
   }
 
@@ -122,6 +123,7 @@ class Run {
       for (const uint32_t i : launches_) {
         HEDDLE_ASSIGN_OR_RETURN(isa::LaunchProgram * program, replay_->Prepare(i));
         gpu::LaunchRequest request{program, replay_->resolved().launches[i].name, 0, {}};
+        request.behind_in_graph = simulation_.in_graph;
         HEDDLE_ASSIGN_OR_RETURN(request.sampling, replay_->Sampling(i));
         HEDDLE_ASSIGN_OR_RETURN(const std::vector<stats::LaunchStats> stats, gpu.Run({&request, 1}));
         const std::vector<isa::StreamIssue> issues = program->Issues();
