@@ -35,12 +35,22 @@ trace::ContentRule FillRule(uint32_t value, uint32_t element_bytes) {
   return rule;
 }
 
+using RangeList = std::vector<std::pair<uint64_t, uint64_t>>;  // start, bytes; sorted and apart
+
+RangeList::const_iterator Around(const RangeList& ranges, uint64_t address) {
+  const auto after = std::upper_bound(ranges.begin(), ranges.end(), std::make_pair(address, UINT64_MAX));
+  if (after == ranges.begin() || address - std::prev(after)->first >= std::prev(after)->second)
+    return ranges.end();
+  return std::prev(after);
+}
+
 }  // namespace
 
-void AddressSpace::Allocate(uint64_t address, uint64_t bytes) {
+void AddressSpace::Allocate(uint64_t address, uint64_t bytes, uint64_t pool) {
   if (address == 0 || bytes == 0 || address + bytes < address) return;
   uint64_t& known = allocations_[address];
   known = std::max(known, bytes);
+  if (pool != 0) pool_of_[address] = pools_.try_emplace(pool, pools_.size() + 1).first->second;
 }
 
 bool AddressSpace::IsAllocated(uint64_t address) const {
@@ -56,7 +66,7 @@ bool AddressSpace::IsAllocated(uint64_t address) const {
 void AddressSpace::Write(uint64_t address, std::string bytes, uint32_t launch) {
   if (address == 0 || bytes.empty()) return;
   const uint64_t size = bytes.size();
-  written_.push_back({address, size, launch, std::move(bytes), 0, 0});
+  written_.push_back({address, size, launch, std::move(bytes), 0, 0, 0});
 }
 
 void AddressSpace::Fill(uint64_t address, uint32_t value, uint32_t element_bytes, uint64_t count,
@@ -65,7 +75,12 @@ void AddressSpace::Fill(uint64_t address, uint32_t value, uint32_t element_bytes
   if (address == 0 || count == 0 || (element_bytes != 1 && element_bytes != 2 && element_bytes != 4) ||
       __builtin_mul_overflow(count, uint64_t{element_bytes}, &bytes))
     return;
-  written_.push_back({address, bytes, launch, {}, value, element_bytes});
+  written_.push_back({address, bytes, launch, {}, value, element_bytes, 0});
+}
+
+void AddressSpace::Copy(uint64_t address, uint64_t source, uint64_t bytes, uint32_t launch) {
+  if (address == 0 || source == 0 || bytes == 0) return;
+  written_.push_back({address, bytes, launch, {}, 0, 0, source});
 }
 
 std::vector<std::pair<uint64_t, uint64_t>> AddressSpace::Ranges() const {
@@ -88,7 +103,10 @@ uint64_t AddressSpace::MoveTo(trace::Trace* trace, uint32_t launches) {
   const auto first = static_cast<uint32_t>(trace->buffers.size());
   for (const auto& [address, bytes] : ranges) {
     trace::Buffer buffer;
-    buffer.name = fmt::format("at_{:x}", address);
+    const auto pool = pool_of_.lower_bound(address);
+    const bool is_of_pool = pool != pool_of_.end() && pool->first < address + bytes;
+    buffer.name =
+        is_of_pool ? fmt::format("pool{}_at_{:x}", pool->second, address) : fmt::format("at_{:x}", address);
     buffer.shape = {trace::Expr(static_cast<int64_t>(bytes))};
     buffer.address = address;
     trace->buffers.push_back(std::move(buffer));
@@ -96,17 +114,22 @@ uint64_t AddressSpace::MoveTo(trace::Trace* trace, uint32_t launches) {
   uint64_t left_out = 0;
   for (const Written& each : written_) {
     if (each.launch >= launches && each.launch != 0) continue;
-    auto range = std::upper_bound(ranges.begin(), ranges.end(), std::make_pair(each.address, UINT64_MAX));
-    if (range == ranges.begin()) continue;
-    --range;
+    const auto range = Around(ranges, each.address);
+    if (range == ranges.end()) continue;
     const uint64_t offset = each.address - range->first;
-    if (offset >= range->second) continue;
     const uint64_t bytes = std::min(each.bytes, range->second - offset);
     trace::Content content;
     content.buffer = first + static_cast<uint32_t>(range - ranges.begin());
     content.offset_bytes = static_cast<int64_t>(offset);
     content.before_launch = each.launch;
-    if (!each.data.empty()) {
+    if (each.copied_from != 0) {
+      const auto source = Around(ranges, each.copied_from);
+      if (source == ranges.end()) continue;
+      content.rule.kind = trace::RuleKind::kCopy;
+      content.rule.copy_buffer = first + static_cast<uint32_t>(source - ranges.begin());
+      content.rule.copy_offset_bytes = each.copied_from - source->first;
+      content.rule.copy_bytes = std::min(bytes, source->second - content.rule.copy_offset_bytes);
+    } else if (!each.data.empty()) {
       content.rule = BytesRule(each.data.substr(0, bytes));
     } else if (offset + bytes == range->second) {
       content.rule = FillRule(each.value, each.element_bytes);

@@ -14,7 +14,8 @@ namespace heddle::capture {
 
 class AddressSpace {
  public:
-  void Allocate(uint64_t address, uint64_t bytes);
+  // `pool`: the handle of a memory pool; 0: none.
+  void Allocate(uint64_t address, uint64_t bytes, uint64_t pool = 0);
   // Nothing becomes free: an address means the same buffer from the first launch to the last.
   bool IsAllocated(uint64_t address) const;
 
@@ -22,7 +23,11 @@ class AddressSpace {
   void Write(uint64_t address, std::string bytes, uint32_t launch);
   void Fill(uint64_t address, uint32_t value, uint32_t element_bytes, uint64_t count, uint32_t launch);
 
-  // Buffers by address: ranges that overlap became one. Contents outside of all ranges make a range of their own; those that would
+  // What was at `source` when launch number `launch` was about to start is at `address` then.
+  void Copy(uint64_t address, uint64_t source, uint64_t bytes, uint32_t launch);
+  size_t pools() const { return pools_.size(); }
+
+  // Buffers by address, those of the n-th pool named pool<n>_at_<address>: ranges that overlap became one. Contents outside of all ranges make a range of their own; those that would
   // come behind the last of `launches` launches are left out. Returns the bytes of fills that were too long to be kept.
   uint64_t MoveTo(trace::Trace* trace, uint32_t launches);
 
@@ -34,10 +39,13 @@ class AddressSpace {
     std::string data;  // of `bytes` bytes; empty: a fill
     uint32_t value = 0;
     uint32_t element_bytes = 0;
+    uint64_t copied_from = 0;  // 0: no copy
   };
   std::vector<std::pair<uint64_t, uint64_t>> Ranges() const;
 
   std::map<uint64_t, uint64_t> allocations_;  // start -> the largest size at it
+  std::map<uint64_t, size_t> pools_;          // handle -> number, from 1 in order of appearance
+  std::map<uint64_t, size_t> pool_of_;        // start of an allocation -> number of its pool
   std::vector<Written> written_;
 };
 

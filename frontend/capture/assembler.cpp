@@ -70,7 +70,8 @@ void Assembler::Take(const pb::Record& record) {
       break;
     case pb::Record::kAllocation:
       if (record.allocation().operation() == pb::Allocation::allocate)
-        memory_.Allocate(record.allocation().address(), record.allocation().size_bytes());
+        memory_.Allocate(record.allocation().address(), record.allocation().size_bytes(),
+                         record.allocation().pool());
       break;
     case pb::Record::kCopy:
       TakeCopy(record.copy());
@@ -228,7 +229,8 @@ void Assembler::TakeCopy(const pb::Copy& copy) {
     memory_.Write(copy.destination(), copy.data(), order_.launch_count());
   } else if (copy.destination() != 0 && copy.source() != 0 && memory_.IsAllocated(copy.source()) &&
              memory_.IsAllocated(copy.destination())) {
-    ++device_copies_;
+    memory_.Copy(copy.destination(), copy.source(), copy.size_bytes(), order_.launch_count());
+    order_.Copy({copy.context(), copy.stream()});
   }
 }
 

@@ -73,7 +73,6 @@ class Assembler {
   std::map<std::string, uint64_t> left_out_;  // why -> launches
   uint64_t without_parameters_ = 0;
   uint64_t unknown_nodes_ = 0;
-  uint64_t device_copies_ = 0;
   uint64_t unsupported_maps_ = 0;
   uint64_t ambiguous_ = 0;
   uint64_t stray_samples_ = 0;  // of launches that were not recorded

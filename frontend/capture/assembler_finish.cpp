@@ -121,10 +121,6 @@ Captured Assembler::Finish(bool in_order, uint64_t lost_bytes) {
         "{} kernel nodes of graphs were made before the capture or by a call that is not watched: they "
         "are not in the trace",
         unknown_nodes_));
-  if (device_copies_ != 0)
-    Warn(fmt::format(
-        "{} copies from device to device are not in the trace: what they bring is not known to a replay",
-        device_copies_));
   if (unsupported_maps_ != 0)
     Warn(
         fmt::format("{} tensor maps have fields that heddle does not model: launches keep the driver's bytes",

@@ -27,8 +27,21 @@ void LaunchOrder::Append(State* state, uint32_t stream_number) {
   state->tails = {launch};
 }
 
+void LaunchOrder::Copy(Stream stream) { copies_.emplace_back(stream, At(stream).tails); }
+
+void LaunchOrder::TakeCopies(uint32_t launch, std::vector<uint32_t>* tails) {
+  for (const auto& [stream, waits_for] : copies_) {
+    AddAll(waits_for, tails);
+    if (const auto found = streams_.find(stream); found != streams_.end()) found->second.tails = {launch};
+  }
+  copies_.clear();
+}
+
 uint32_t LaunchOrder::Launch(Stream stream) {
   State& state = At(stream);
+  std::vector<uint32_t> tails = state.tails;
+  TakeCopies(next_launch_, &tails);
+  state.tails = std::move(tails);
   Append(&state, state.number);
   return state.number;
 }
@@ -47,8 +60,10 @@ void LaunchOrder::DestroyStream(uint64_t handle) {
 std::vector<uint32_t> LaunchOrder::LaunchGraph(Stream stream,
                                                const std::vector<std::vector<uint32_t>>& depends_on) {
   State& launching = At(stream);
-  const std::vector<uint32_t> before = launching.tails;
+  std::vector<uint32_t> before = launching.tails;
   const uint32_t first = next_launch_;
+  const bool takes_copies = !copies_.empty() && !depends_on.empty();
+  if (takes_copies) TakeCopies(first, &before);
   std::vector<uint32_t> numbers;
   std::vector<bool> continued(depends_on.size(), false);  // by a node in the same stream
   std::vector<bool> waited_for(depends_on.size(), false);
@@ -64,6 +79,7 @@ std::vector<uint32_t> LaunchOrder::LaunchGraph(Stream stream,
       continued[dependency] = true;
     }
     if (depends_on[i].empty()) node.tails = before;
+    if (depends_on[i].empty() && takes_copies && i != 0) node.tails.push_back(first);  // it has the copies
     if (number == UINT32_MAX && i == 0) number = launching.number;
     if (number == UINT32_MAX) {
       if (used == graph_streams_.size()) graph_streams_.push_back(next_stream_++);

@@ -22,6 +22,9 @@ class LaunchOrder {
   uint32_t Launch(Stream stream);
   void RecordEvent(Stream stream, uint64_t event);
   void WaitForEvent(Stream stream, uint64_t event);
+  // A copy whose place is before the next launch, of whatever stream: that one waits for what the copy waits for, and the rest of the
+  // copy's stream for that one.
+  void Copy(Stream stream);
   void DestroyStream(uint64_t handle);
 
   // The launches of a graph, in an order that respects `depends_on` (indices in the same list). Returns their streams.
@@ -38,9 +41,13 @@ class LaunchOrder {
   };
   State& At(Stream stream);
   void Append(State* state, uint32_t stream_number);
+  // Ends what Copy() began: the copies belong to `launch`, which waits for `*tails`.
+  void TakeCopies(uint32_t launch, std::vector<uint32_t>* tails);
 
   std::map<Stream, State> streams_;
   std::map<uint64_t, std::vector<uint32_t>> events_;
+  std::vector<std::pair<Stream, std::vector<uint32_t>>>
+      copies_;                       // since the last launch, and what they wait for
   std::vector<uint32_t> stream_of_;  // by launch
   std::vector<trace::Edge> edges_;
   std::vector<uint32_t> graph_streams_;  // streams that graphs use beside the launching one, used again

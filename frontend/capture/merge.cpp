@@ -125,6 +125,7 @@ class Merger {
     for (const trace::Edge& edge : from.edges) out_.edges.push_back({launch[edge.from], launch[edge.to]});
     for (trace::Content content : from.contents) {
       content.buffer += first_buffer_[t];
+      content.rule.copy_buffer += first_buffer_[t];
       if (content.before_launch != 0) content.before_launch = launch[content.before_launch];
       out_.contents.push_back(std::move(content));
     }

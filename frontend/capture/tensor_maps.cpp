@@ -8,7 +8,8 @@
 namespace heddle::capture {
 namespace {
 
-constexpr size_t kAlignment = 64;  // of a CUtensorMap
+// A CUtensorMap lies at a multiple of 64 bytes in the constant bank, where parameters begin at a multiple of 16 (0x210 on sm_90).
+constexpr size_t kStep = 16;
 
 // From CUtensorMapDataType.
 std::optional<isa::TensorElement> Element(uint32_t type) {
@@ -55,7 +56,7 @@ bool TensorMaps::Add(const pb::TensorMap& map) {
 void TensorMaps::FindIn(trace::Trace* trace) const {
   if (maps_.empty() || trace->launches.empty()) return;
   const std::vector<std::byte>& parameters = trace->launches.back().parameters;
-  for (size_t at = 0; at + isa::kTensorMapBytes <= parameters.size(); at += kAlignment) {
+  for (size_t at = 0; at + isa::kTensorMapBytes <= parameters.size(); at += kStep) {
     const std::string bytes(reinterpret_cast<const char*>(parameters.data() + at), isa::kTensorMapBytes);
     const auto found = maps_.find(bytes);
     if (found == maps_.end()) continue;

@@ -263,6 +263,52 @@ Status DeviceMemory::Write(uint64_t address, std::span<const std::byte> bytes) {
   });
 }
 
+Status DeviceMemory::Copy(uint64_t to, uint64_t from, uint64_t bytes) {
+  HEDDLE_RETURN_IF_ERROR(ForEachPiece(from, bytes, [](uint64_t, uint64_t, uint32_t) {}));
+  return ForEachPiece(to, bytes, [&](uint64_t done, uint64_t at, uint32_t piece) {
+    for (uint32_t moved = 0; moved < piece;) {
+      const uint64_t source = from + done + moved;
+      const uint64_t page_end = (source | (kPageBytes - 1)) + 1;
+      const auto part = static_cast<uint32_t>(
+          std::min({uint64_t{piece - moved}, Find(source)->end() - source, page_end - source}));
+      CopyPiece(at + moved, source, part);
+      moved += part;
+    }
+  });
+}
+
+void DeviceMemory::CopyPiece(uint64_t to, uint64_t from, uint32_t bytes) {
+  if (IsStale(from)) MarkStale(to);
+  const uint8_t* data = Locate(from, bytes);
+  if (IsKnown(from, bytes)) {
+    const std::vector<uint8_t> moved(data, data + bytes);  // the sides may overlap
+    return Store(to, moved.data(), bytes);
+  }
+  std::vector<bool> known(bytes);
+  for (uint32_t i = 0; i < bytes; ++i) known[i] = IsKnown(from + i, 1);
+  uint8_t* bits = KnownBits(to);
+  std::memmove(Locate(to, bytes), data, bytes);
+  for (uint32_t i = 0; i < bytes; ++i) {
+    const uint64_t at = (to & (kPageBytes - 1)) + i;
+    const auto bit = static_cast<uint8_t>(1u << (at % 8));
+    bits[at / 8] = static_cast<uint8_t>(known[i] ? bits[at / 8] | bit : bits[at / 8] & ~bit);
+  }
+}
+
+uint8_t* DeviceMemory::KnownBits(uint64_t address) {
+  Page& page = *PageAt(address);
+  uint8_t* data = PageBytes(address);
+  if (page.unknown) return data + kPageBytes;
+  auto tracked = std::make_unique<uint8_t[]>(kPageBytes + kKnownBytes);
+  std::memcpy(tracked.get(), data, kPageBytes);
+  SetBits(tracked.get() + kPageBytes, 0, kPageBytes);
+  page.unknown = true;
+  delete[] data;
+  data = tracked.release();
+  page.data.store(data, std::memory_order_release);
+  return data + kPageBytes;
+}
+
 StorePort& DeviceMemory::PortOfSm(uint32_t sm) {
   const std::lock_guard lock(ports_mutex_);
   if (ports_.size() <= sm) ports_.resize(sm + 1);

@@ -78,6 +78,9 @@ class DeviceMemory final : public isa::MemoryImage {
   Status Read(uint64_t address, std::span<std::byte> out);
   Status Write(uint64_t address, std::span<const std::byte> bytes);
 
+  // What a copy on the device does: bytes that are not known, or stale, are so at their new place too. Not to be called while SMs run.
+  Status Copy(uint64_t to, uint64_t from, uint64_t bytes);
+
   // The bytes themselves, or nullptr when any of them lies outside a buffer. An access must not cross a page.
   uint8_t* Locate(uint64_t address, uint32_t bytes) {
     const Page* page = PageAt(address);
@@ -145,7 +148,9 @@ class DeviceMemory final : public isa::MemoryImage {
   }
   Page* PageAt(uint64_t address) { return const_cast<Page*>(std::as_const(*this).PageAt(address)); }
   uint8_t* LocateSlow(uint64_t address, uint32_t bytes);
-  uint8_t* Materialise(uint64_t address);  // start of the page's data
+  void CopyPiece(uint64_t to, uint64_t from, uint32_t bytes);  // neither side crosses a page or a buffer
+  uint8_t* KnownBits(uint64_t address);                        // of its page, which has them from now on
+  uint8_t* Materialise(uint64_t address);                      // start of the page's data
   size_t FirstBufferEndingAfter(uint64_t address) const;
   uint64_t ChooseAddress(uint64_t size_bytes) const;
   void AddToPages(const Buffer& buffer);

@@ -262,6 +262,7 @@ class Runner {
         cta.hashes[w].Run(run);
         cta.hashes[w].Step(step_);
       }
+      if (options_.observe) options_.observe(run, step_);
       if (step_.kind == isa::StepKind::kMemory) Complete(cta, stream, warp);
       // The state first: a barrier that this step completes makes the warp runnable again.
       if (step_.state != isa::WarpState::kRunnable) SetState(cta, stream, w, step_.state);

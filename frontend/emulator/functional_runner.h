@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct RunnerOptions {
   // Not 0: asynchronous effects (bulk copies, LDGSTS, remote shared memory) take place at random moments, at the
   // latest when the program waits for them. A kernel that lacks a wait computes something else then.
   uint64_t delay_seed = 0;
+  // Called for each step of a warp: the run before it, and what the instruction behind the run did.
+  std::function<void(const isa::InstructionRun&, const isa::WarpStep&)> observe = nullptr;
 };
 
 struct RunSummary {

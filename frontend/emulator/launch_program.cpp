@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "frontend/emulator/access.h"
 #include "frontend/emulator/constant_bank0.h"
@@ -188,6 +189,7 @@ Status EmulatedLaunch::PlaceBanks() {
 }
 
 std::unique_ptr<isa::WarpStream> EmulatedLaunch::OpenOnSm(uint32_t sm) {
+  if (before_first_cta_) std::exchange(before_first_cta_, nullptr)();
   auto& log = issues_[sm];
   if (log == nullptr) log = std::make_shared<IssueLog>();
   return std::make_unique<EmulatedWarps>(*this, sm, log);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -71,6 +72,9 @@ class EmulatedLaunch final : public isa::LaunchProgram {
   std::unique_ptr<isa::WarpStream> OpenOnSm(uint32_t sm) override;
   std::vector<isa::StreamIssue> Issues() const override;
 
+  // Is called once, before the first CTA starts, between windows: what must reach memory behind the launches before this one.
+  void BeforeFirstCta(std::function<void()> call) { before_first_cta_ = std::move(call); }
+
   const LaunchDescription& description() const { return description_; }
   const std::shared_ptr<const Program>& program() const { return program_; }
   const LaunchContext& context() const { return context_; }
@@ -97,6 +101,7 @@ class EmulatedLaunch final : public isa::LaunchProgram {
   uint64_t local_base_ = 0;
   uint32_t local_bytes_per_lane_ = 0;
   std::map<uint32_t, std::shared_ptr<IssueLog>> issues_;  // by SM
+  std::function<void()> before_first_cta_;
 };
 
 }  // namespace heddle::emulator

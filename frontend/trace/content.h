@@ -25,6 +25,7 @@ enum class RuleKind : uint8_t {
   kPermutation = 6,  // of [0, a): element i is the i-th entry
   kOffsets = 7,      // sorted, first 0, last a; b != 0: equal steps
   kBytes = 8,        // given
+  kCopy = 9,         // what another range of device memory holds at that moment
 };
 
 // a, b, period and repeat are real expressions (see expression.h), "" meaning the rule's default.
@@ -37,6 +38,9 @@ struct ContentRule {
   std::string period;
   std::string repeat;
   std::vector<std::byte> bytes;  // kBytes
+  uint32_t copy_buffer = 0;      // kCopy: index of the buffer, offset in it, and how much
+  uint64_t copy_offset_bytes = 0;
+  uint64_t copy_bytes = 0;
   bool operator==(const ContentRule&) const = default;
 };
 
@@ -49,8 +53,8 @@ class ContentSource {
     uint64_t period = 0;
     uint64_t repeat = 1;
   };
-  // Errors: numbers that the rule or the type cannot take; their place is `place`. `rule` must not be
-  // kUnknown.
+  // Errors: numbers that the rule or the type cannot take; their place is `place`. `rule` must be neither
+  // kUnknown nor kCopy.
   static Result<std::shared_ptr<const ContentSource>> Make(const ContentRule& rule, const Numbers& numbers,
                                                            uint64_t count, const std::string& place);
 

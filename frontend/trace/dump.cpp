@@ -98,10 +98,13 @@ void PrintMemory(const Trace& trace, Printer* out) {
     const ContentRule& r = c.rule;
     out->Line(
         "content buffer {} offset {} before_launch {} rule {} {} seed {} a {} b {} period {} repeat {} bytes "
-        "{} {}",
+        "{} {}{}",
         c.buffer, Printer::Show(c.offset_bytes), c.before_launch, static_cast<int>(r.kind), Name(r.type),
         r.seed, Printer::Quote(r.a), Printer::Quote(r.b), Printer::Quote(r.period), Printer::Quote(r.repeat),
-        r.bytes.size(), r.kind == RuleKind::kBytes ? Sha256Hex(r.bytes) : "");
+        r.bytes.size(), r.kind == RuleKind::kBytes ? Sha256Hex(r.bytes) : "",
+        r.kind == RuleKind::kCopy ? fmt::format(" copy {} bytes of buffer {} from {}", r.copy_bytes,
+                                                r.copy_buffer, r.copy_offset_bytes)
+                                  : "");
   }
   for (const TensorMap& t : trace.tensor_maps)
     out->Line(

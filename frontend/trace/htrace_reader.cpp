@@ -158,7 +158,7 @@ class Reader {
     HEDDLE_RETURN_IF_ERROR(ForEachRow("content", [&](Statement& row) -> Result<bool> {
       Content& content = trace_.contents.emplace_back();
       const int64_t kind = row.Integer(3);
-      if (kind < 0 || kind > static_cast<int64_t>(RuleKind::kBytes)) return false;
+      if (kind < 0 || kind > static_cast<int64_t>(RuleKind::kCopy)) return false;
       content.rule.kind = static_cast<RuleKind>(kind);
       if ((content.rule.kind == RuleKind::kBytes) == row.IsNull(4)) return false;
       if (!Index(row, 1, &content.buffer) || !Index(row, 2, &content.before_launch) ||

@@ -144,6 +144,9 @@ std::string EncodePayload(const Content& content) {
   stored.set_b(content.rule.b);
   stored.set_period(content.rule.period);
   stored.set_repeat(content.rule.repeat);
+  stored.set_copy_buffer(content.rule.copy_buffer);
+  stored.set_copy_offset_bytes(content.rule.copy_offset_bytes);
+  stored.set_copy_bytes(content.rule.copy_bytes);
   return Serialize(stored);
 }
 
@@ -156,6 +159,9 @@ bool DecodePayload(std::span<const std::byte> bytes, Content* content) {
   content->rule.b = stored.b();
   content->rule.period = stored.period();
   content->rule.repeat = stored.repeat();
+  content->rule.copy_buffer = stored.copy_buffer();
+  content->rule.copy_offset_bytes = stored.copy_offset_bytes();
+  content->rule.copy_bytes = stored.copy_bytes();
   return true;
 }
 

@@ -152,7 +152,17 @@ class Resolver {
             "build the trace again with these sizes");
       resolved.size_bytes = rule.bytes.size();
     }
-    if (rule.kind != RuleKind::kUnknown) {
+    if (rule.kind == RuleKind::kCopy) {
+      const ResolvedBuffer& from = out_.buffers[rule.copy_buffer];
+      if (rule.copy_bytes > resolved.size_bytes || rule.copy_offset_bytes > from.size_bytes ||
+          rule.copy_bytes > from.size_bytes - rule.copy_offset_bytes)
+        return Bad(place,
+                   fmt::format("{} bytes are copied from '{}', which reach out of a buffer", rule.copy_bytes,
+                               from.name),
+                   "capture or build the trace again");
+      resolved.size_bytes = rule.copy_bytes;
+      resolved.copied_from = from.address + rule.copy_offset_bytes;
+    } else if (rule.kind != RuleKind::kUnknown) {
       const uint64_t count = resolved.size_bytes / SizeOf(rule.type);
       ContentSource::Numbers numbers;
       HEDDLE_ASSIGN_OR_RETURN(

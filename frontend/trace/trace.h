@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,9 +67,10 @@ struct Function {
   std::string name;  // mangled
   std::vector<ParameterSlot> parameters;
   uint32_t parameter_bytes = 0;
-  uint32_t registers = 0;            // per thread
-  uint32_t static_shared_bytes = 0;  // with isa::kReservedSharedBytes: as cubins since sm_90, and recordings, count them
-  uint32_t local_bytes = 0;          // per thread
+  uint32_t registers = 0;  // per thread
+  uint32_t static_shared_bytes =
+      0;  // with isa::kReservedSharedBytes: as cubins since sm_90, and recordings, count them
+  uint32_t local_bytes = 0;  // per thread
   uint32_t barriers = 0;
   uint32_t max_threads = 0;  // per CTA, 0 where the cubin states none
   bool operator==(const Function&) const = default;
@@ -215,7 +217,8 @@ struct ResolvedContent {
   uint64_t offset_bytes = 0;
   uint64_t size_bytes = 0;
   uint32_t before_launch = 0;
-  std::shared_ptr<const ContentSource> source;  // null: contents are not known
+  std::shared_ptr<const ContentSource> source;  // null: contents are not known, or copied
+  std::optional<uint64_t> copied_from;  // device address: what it holds when the launch is about to start
 };
 
 struct ResolvedLaunch {

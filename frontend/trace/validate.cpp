@@ -32,6 +32,8 @@ class Validator {
       const Content& content = trace_.contents[i];
       Require(content.buffer < buffers && (content.before_launch == 0 || content.before_launch < launches),
               "content", i, "names a buffer or a launch that is not there");
+      Require(content.rule.kind != RuleKind::kCopy || content.rule.copy_buffer < buffers, "content", i,
+              "copies from a buffer that is not there");
     }
     for (size_t i = 0; i < trace_.tensor_maps.size(); ++i) {
       const TensorMap& map = trace_.tensor_maps[i];

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <sstream>
 
 #include "tests/support/capture_run.h"
 
@@ -255,6 +256,30 @@ TEST(Capture, MemoryOfPoolsIsKnown) {
   }));
 }
 
+// A pool is a name of the memory that came from it.
+TEST(Capture, BuffersAreNamedByTheirPool) {
+  const CaptureFolder folder;
+  const Outcome run = folder.Capture(
+      "allocpool b 4096 7\nallocpool c 4096 9\nallocpool d 4096 7\naddress b\naddress c\naddress d\n"
+      "launch f 1,1,1 32,1,1 0 0 b:b i:1\n");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const trace::Trace trace = folder.Read();
+  std::istringstream out(run.out);
+  const char* const pools[] = {"pool1_at_", "pool2_at_", "pool1_at_"};
+  for (const char* pool : pools) {
+    std::string name;
+    uint64_t address = 0;
+    out >> name >> address;
+    const auto buffer = std::find_if(trace.buffers.begin(), trace.buffers.end(), [&](const auto& each) {
+      return address - each.address < static_cast<uint64_t>(each.shape[0].value);
+    });
+    ASSERT_NE(buffer, trace.buffers.end()) << name;
+    EXPECT_THAT(buffer->name, testing::StartsWith(pool)) << name;
+  }
+  EXPECT_TRUE(std::any_of(trace.buffers.begin(), trace.buffers.end(),
+                          [](const auto& each) { return each.name.starts_with("at_"); }));
+}
+
 // Copies and fills are counted with their bytes and their times, whatever the mode of snapshots.
 TEST(Capture, CopiesAndFillsHaveTheirTimes) {
   const CaptureFolder folder;
@@ -266,6 +291,19 @@ TEST(Capture, CopiesAndFillsHaveTheirTimes) {
   EXPECT_THAT(run.err, HasSubstr("1 fill (64 bytes, 0.002 ms)"));
   EXPECT_THAT(run.err, HasSubstr("2 copies on the device (100 bytes, 0.003 ms)"));
   EXPECT_THAT(run.err, HasSubstr("1 copy host to device (8 bytes, 0.002 ms)"));
+}
+
+// Nothing stands in the way of the next attempt, and nothing is measured of nothing.
+TEST(Capture, ACaptureWithoutLaunchesLeavesNothingBehind) {
+  const std::string launch = "launch f 1,1,1 32,1,1 0 0 b:a i:1\n";
+  const CaptureFolder folder;
+  const Outcome none = folder.Capture(launch, "--kernels other --counters cycles --sass-metrics");
+  EXPECT_EQ(none.exit_code, 4);
+  EXPECT_THAT(none.err, HasSubstr("no launch was recorded"));
+  EXPECT_THAT(none.err, testing::Not(HasSubstr("running the command again")));
+  EXPECT_FALSE(std::filesystem::exists(folder.Path("out.htrace.records")));
+  EXPECT_EQ(folder.Capture(launch).exit_code, 0);
+  EXPECT_EQ(folder.Read().launches.size(), 1u);
 }
 
 TEST(Capture, RefusalsLeaveTheProgramAloneAndSayWhatToChange) {
@@ -300,6 +338,19 @@ TEST(Capture, KernelRecordsOfOlderCuptisAreRead) {
   ASSERT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.err, HasSubstr("older than CUDA 12.0"));
   EXPECT_EQ(old.Read().launches.size(), 2u);
+}
+
+TEST(Capture, RecordsOfCopiesOfOlderCuptisAreRead) {
+  for (const char* environment : {"", "DOUBLE_VERSION=19 DOUBLE_COPY_BYTES=88"}) {
+    const CaptureFolder folder;
+    const Outcome run = folder.Capture(
+        "alloc b 4096\nfill a 7 16\ncopy a b 64\npeercopy b a 40 0\nlaunch f 1,1,1 32,1,1 0 0 b:a i:1\n", "",
+        environment);
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_THAT(run.err, HasSubstr("1 fill (64 bytes, 0.002 ms)")) << environment;
+    EXPECT_THAT(run.err, HasSubstr("1 copy on the device (64 bytes, 0.002 ms)")) << environment;
+    EXPECT_THAT(run.err, HasSubstr("1 copy between devices (40 bytes, 0.002 ms)")) << environment;
+  }
 }
 
 TEST(Capture, RecoverMakesATraceOfRecordsThatWereCutShort) {

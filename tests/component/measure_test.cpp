@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <regex>
 #include <sstream>
@@ -118,6 +119,65 @@ TEST(Measure, ValidateTakesMeasuredLaunchesAsTruth) {
   EXPECT_EQ(testing_support::Shell(heddle + "-a a100_sxm4_80gb").exit_code, 2);
 }
 
+// What each thread did, from a GPU (here the stand-in, whose memory holds what the emulator wrote) to the comparison. A warp of which a
+// thread used another address, a result that is another, and counts that are others are found and named.
+TEST(Measure, StreamsOfAGpuAreComparedWithTheEmulators) {
+  const testing_support::TemporaryFolder folder;
+  const std::string heddle = HEDDLE_BINARY_DIR "/tools/heddle/heddle ";
+  const std::string trace = kTraces + "tests/streams.sm_80.htrace";
+  const auto compare = [&](const std::string& streams, const std::string& more = "") {
+    return testing_support::Shell(heddle + "trace streams " + trace + " --against " + streams + more);
+  };
+  ASSERT_EQ(
+      testing_support::Shell(heddle + "trace streams " + trace + " --write " + (folder / "own")).exit_code,
+      0);
+  const auto played = Measure(folder.path(), "--streams " + (folder / "gpu") + " " + trace,
+                              "HEDDLE_CUDA_DOUBLE_MEMORY=" + (folder / "own"));
+  ASSERT_EQ(played.exit_code, 0) << played.err;
+  std::string launches = testing_support::ReadFile(folder / "log");
+  EXPECT_EQ(std::count(launches.begin(), launches.end(), '\n'), 20);  // each once
+  const auto same = compare(folder / "gpu");
+  EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
+  EXPECT_THAT(same.out, HasSubstr("collatz"));
+
+  // The second record of launch 2 (gather, warp 0), lane 5.
+  constexpr size_t kLog = 8 * (1 + 33 * 64), kWord = 2 * kLog + 8 * (1 + 33 + 1 + 5);
+  std::string log = testing_support::ReadFile(folder / "gpu/log.bin");
+  log[kWord] = static_cast<char>(log[kWord] ^ 4);
+  std::ofstream(folder / "gpu/log.bin", std::ios::binary) << log;
+  const auto other = compare(folder / "gpu");
+  EXPECT_EQ(other.exit_code, 6);
+  EXPECT_THAT(other.err, HasSubstr("1 of 20 warps differ"));
+  EXPECT_THAT(other.err, HasSubstr("gather (2): thread 5, access 1: measured in+"));
+
+  // A GPU on which nothing ran.
+  ASSERT_EQ(Measure(folder.path(), "--streams " + (folder / "none") + " " + trace).exit_code, 0);
+  const auto none = compare(folder / "none");
+  EXPECT_EQ(none.exit_code, 6);
+  EXPECT_THAT(none.err, HasSubstr("the GPU wrote nothing down"));
+  EXPECT_EQ(compare(folder / "nowhere").exit_code, 4);
+}
+
+TEST(Measure, ExecutedCountsOfWarpsAreComparedToo) {
+  const testing_support::TemporaryFolder folder;
+  const std::string heddle = HEDDLE_BINARY_DIR "/tools/heddle/heddle ";
+  const std::string path = kTraces + "tests/streams.sm_80.htrace", own = folder / "own";
+  ASSERT_EQ(testing_support::Shell(heddle + "trace streams " + path + " --write " + own).exit_code, 0);
+  // Every instruction of the first launch once, which no kernel with a loop does.
+  trace::Trace counted = *trace::ReadTrace(path);
+  for (const isa::Instruction& instruction : counted.sass[0].code.instructions) {
+    char name[64];
+    std::snprintf(name, sizeof name, "smsp__sass_inst_executed@0x%x", instruction.pc);
+    counted.counters.push_back({0, name, 1, ""});
+  }
+  ASSERT_TRUE(trace::WriteTrace(counted, folder / "counts.htrace").ok());
+  const auto outcome = testing_support::Shell(heddle + "trace streams " + path + " --against " + own +
+                                              " --counts " + (folder / "counts.htrace"));
+  EXPECT_EQ(outcome.exit_code, 6);
+  EXPECT_THAT(outcome.err, HasSubstr("1 of 20 warps differ"));
+  EXPECT_THAT(outcome.out, HasSubstr(std::to_string(counted.sass[0].code.instructions.size()) + " | "));
+}
+
 TEST(Measure, DryRunShowsThePlan) {
   const auto outcome = testing_support::Shell(
       "cd " HEDDLE_SOURCE_DIR " && HEDDLE_BUILD_DIR=" HEDDLE_BINARY_DIR " tools/measure-gpu --dry-run");
@@ -125,6 +185,7 @@ TEST(Measure, DryRunShowsThePlan) {
   EXPECT_THAT(outcome.out, HasSubstr("gemm.sm_80.htrace: matmul for sm_80, 3 + 20 times cold and warm"));
   EXPECT_THAT(outcome.out, HasSubstr("built for this GPU: kernels/cuda/rms_norm.launch.textproto"));
   EXPECT_THAT(outcome.out, HasSubstr("counters"));
+  EXPECT_THAT(outcome.out, HasSubstr("executed counts of: kernels/streams/streams.launch.textproto"));
 }
 
 }  // namespace

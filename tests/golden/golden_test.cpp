@@ -71,6 +71,7 @@ std::vector<Golden> Goldens() {
                               "capture",
                               "trace plan",
                               "trace recover",
+                              "trace streams",
                               "trace merge",
                               "sensitivity",
                               "top",

@@ -76,6 +76,26 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, size_t bytes) {
   std::memcpy(reinterpret_cast<void*>(to), from, bytes);
   return 0;
 }
+// What a GPU's kernels would have left: of the file in $HEDDLE_CUDA_DOUBLE_MEMORY that is as large, where there is one.
+CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, size_t bytes) {
+  std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+  const char* folder = std::getenv("HEDDLE_CUDA_DOUBLE_MEMORY");
+  for (const char* name : {"/log.bin", "/out.bin"}) {
+    std::FILE* in = folder == nullptr ? nullptr : std::fopen((std::string(folder) + name).c_str(), "rb");
+    if (in == nullptr) continue;
+    std::fseek(in, 0, SEEK_END);
+    if (std::ftell(in) == static_cast<long>(bytes)) {
+      std::rewind(in);
+      if (std::fread(to, 1, bytes, in) != bytes) return 1;
+    }
+    std::fclose(in);
+  }
+  return 0;
+}
+CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
+  return 0;
+}
 CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t bytes) {
   std::memset(reinterpret_cast<void*>(to), value, bytes);
   flushed = true;

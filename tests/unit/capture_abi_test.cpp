@@ -2,6 +2,7 @@
 // what differs does not compile.
 #include <cuda.h>
 #include <cupti.h>
+#include <cupti_activity_deprecated.h>
 #include <cupti_pcsampling.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
@@ -51,6 +52,7 @@ SAME_NUMBER(abi::kGraphExecCreated, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED);
 SAME_NUMBER(abi::kGraphNodeCloned, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
 SAME_NUMBER(abi::kMemcpy, CUPTI_ACTIVITY_KIND_MEMCPY);
 SAME_NUMBER(abi::kMemset, CUPTI_ACTIVITY_KIND_MEMSET);
+SAME_NUMBER(abi::kMemcpyPeer, CUPTI_ACTIVITY_KIND_MEMCPY2);
 SAME_NUMBER(abi::kConcurrentKernel, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 
 #define HEDDLE_DRIVER_CALL(name, id) SAME_NUMBER(id, CUPTI_DRIVER_TRACE_CBID_##name);
@@ -67,6 +69,14 @@ SAME_AT(abi::KernelActivity, graph_node_id, CUpti_ActivityKernel10, graphNodeId)
 SAME_AT(abi::KernelActivity, graph_id, CUpti_ActivityKernel10, graphId);
 SAME_AT(abi::MemcpyActivity, correlation_id, CUpti_ActivityMemcpy6, correlationId);
 SAME_AT(abi::MemsetActivity, correlation_id, CUpti_ActivityMemset4, correlationId);
+SAME_AT(abi::PeerCopyActivity, correlation_id, CUpti_ActivityMemcpyPtoP4, correlationId);
+SAME_AT(abi::PeerCopyActivity, copy_kind, CUpti_ActivityMemcpyPtoP4, copyKind);
+// CUPTI 12.0's copies: the fields that are read lie where they lie now, within a record of 88 bytes.
+static_assert(sizeof(abi::MemcpyActivity) <= sizeof(CUpti_ActivityMemcpy5));
+SAME_AT(abi::MemcpyActivity, copy_kind, CUpti_ActivityMemcpy5, copyKind);
+SAME_AT(abi::MemcpyActivity, bytes, CUpti_ActivityMemcpy5, bytes);
+SAME_AT(abi::MemcpyActivity, end, CUpti_ActivityMemcpy5, end);
+SAME_AT(abi::MemcpyActivity, correlation_id, CUpti_ActivityMemcpy5, correlationId);
 
 SAME_SIZE(abi::LaunchAttribute, CUlaunchAttribute);
 SAME_AT(abi::LaunchAttribute, value, CUlaunchAttribute, value);
@@ -96,7 +106,11 @@ SAME_AT(abi::GetByNameParams, owner, cuLibraryGetKernel_params, library);
 SAME_AT(abi::GetParams, owner, cuKernelGetFunction_params, kernel);
 SAME_AT(abi::GetParams, owner, cuLibraryGetModule_params, library);
 SAME_AT(abi::AllocParams, bytes, cuMemAlloc_v2_params, bytesize);
-SAME_AT(abi::AllocParams, bytes, cuMemAllocFromPoolAsync_params, bytesize);
+SAME_AT(abi::PoolAllocParams, pool, cuMemAllocFromPoolAsync_params, pool);
+SAME_AT(abi::PoolAllocParams, stream, cuMemAllocFromPoolAsync_params, hStream);
+SAME_AT(abi::PeerCopyParams, source, cuMemcpyPeer_params, srcDevice);
+SAME_AT(abi::PeerCopyParams, bytes, cuMemcpyPeer_params, ByteCount);
+SAME_AT(abi::PeerCopyParams, stream, cuMemcpyPeerAsync_params, hStream);
 SAME_AT(abi::AllocPitchParams, height, cuMemAllocPitch_v2_params, Height);
 SAME_AT(abi::MapParams, bytes, cuMemMap_params, size);
 SAME_AT(abi::MapParams, bytes, cuMemUnmap_params, size);

@@ -49,6 +49,23 @@ TEST(LaunchOrder, AStreamThatWasDestroyedIsAnotherWhenItsHandleReturns) {
   EXPECT_NE(order.Launch(kA), first);
 }
 
+// The copy is made when the next launch starts, whosever it is: so that one waits for what wrote the source, and what follows in the
+// copy's stream waits for it.
+TEST(LaunchOrder, ACopyIsMadeBeforeTheNextLaunch) {
+  LaunchOrder order;
+  order.Launch(kA);  // 0
+  order.Copy(kA);
+  order.Launch(kB);  // 1
+  order.Launch(kA);  // 2
+  order.Copy(kA);
+  order.Launch(kA);  // 3: no edge, the stream orders them
+  order.Copy(kB);
+  order.LaunchGraph(kA, {{}, {}, {0, 1}});  // 4, 5, 6: 4 has the copy
+  EXPECT_THAT(order.Edges(),
+              ElementsAre(trace::Edge{0, 1}, trace::Edge{1, 2}, trace::Edge{1, 4}, trace::Edge{1, 5},
+                          trace::Edge{3, 5}, trace::Edge{4, 5}, trace::Edge{5, 6}));
+}
+
 // kernel 1 -> copy 2 -> kernel 3: the copy hands the dependence on.
 TEST(Graphs, DependencesGoThroughNodesThatAreNoKernels) {
   Graphs graphs;

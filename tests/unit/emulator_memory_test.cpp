@@ -156,6 +156,33 @@ TEST(StorePort, RemembersManyStores) {
   }
 }
 
+// Across pages whose borders lie elsewhere on the two sides: the bytes, and what is known of them, arrive at the same distance.
+TEST(DeviceMemory, CopiesBringBytesAndWhetherTheyAreKnown) {
+  DeviceMemory memory;
+  constexpr uint64_t kBytes = 3 * kPageBytes;
+  const uint64_t from = memory.Allocate({.name = "from", .size_bytes = kBytes, .known = false}).value();
+  const uint64_t to = memory.Allocate({.name = "to", .size_bytes = kBytes, .fill = FillPattern}).value();
+  const std::vector<std::byte> written(kPageBytes + 100, std::byte{7});
+  ASSERT_TRUE(memory.Write(from + 50, written).ok());
+  ASSERT_TRUE(memory.Copy(to + 1000, from + 40, kPageBytes + 200).ok());
+  EXPECT_EQ(*memory.Locate(to + 999, 1), 999 % 251);
+  EXPECT_TRUE(memory.IsKnown(to + 999, 1));
+  EXPECT_FALSE(memory.IsKnown(to + 1009, 1));  // ten bytes that nobody wrote
+  for (const uint64_t at : {uint64_t{0}, kPageBytes - 1, kPageBytes + 99}) {
+    EXPECT_EQ(*memory.Locate(to + 1010 + at, 1), 7) << at;
+    EXPECT_TRUE(memory.IsKnown(to + 1010 + at, 1)) << at;
+  }
+  EXPECT_FALSE(memory.IsKnown(to + 1010 + kPageBytes + 100, 1));
+  EXPECT_TRUE(memory.IsKnown(to + 1000 + kPageBytes + 200, 1));
+  ASSERT_TRUE(memory.Copy(to, to + 2000, 100).ok());
+  EXPECT_TRUE(memory.IsKnown(to, 100));
+  EXPECT_EQ(*memory.Locate(to + 5, 1), 7);
+  EXPECT_FALSE(memory.Copy(to, from + kBytes - 10, 20).ok());
+  memory.MarkStale(from);
+  ASSERT_TRUE(memory.Copy(to + 2 * kPageBytes, from, 10).ok());
+  EXPECT_TRUE(memory.IsStale(to + 2 * kPageBytes));
+}
+
 TEST(DeviceMemory, PagesAreGeneratedOnceWhenThreadsRace) {
   DeviceMemory memory;
   std::atomic<int> fills{0};

@@ -41,6 +41,7 @@ trace::TensorMap Renamed(trace::TensorMap map, const Names& names, uint32_t firs
 
 trace::Content Renamed(trace::Content content, const Names& names, uint32_t first_buffer) {
   content.buffer += first_buffer;
+  content.rule.copy_buffer += first_buffer;
   content.offset_bytes = Renamed(std::move(content.offset_bytes), names);
   for (std::string* text : {&content.rule.a, &content.rule.b, &content.rule.period, &content.rule.repeat}) {
     *text = RenameInExpression(*text, names);

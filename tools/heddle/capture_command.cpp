@@ -231,10 +231,11 @@ Status Capture(const po::variables_map& values, Arguments command) {
         ExitCode::kTrace, command[0], "no process of the command initialised CUDA with the capture library",
         "check that it uses a GPU, and that nothing replaces CUDA_INJECTION64_PATH (nsys and ncu do)"};
   }
-  if (*status < 128) RunMeasurements(runs, folder.string(), *environment, command);
-  HEDDLE_RETURN_IF_ERROR(WriteCapture(folder.string(), output));
+  if (*status < 128 && !runs.empty() && HoldsLaunches(folder.string()))
+    RunMeasurements(runs, folder.string(), *environment, command);
+  HEDDLE_ASSIGN_OR_RETURN(const bool written, WriteCapture(folder.string(), output));
   if (!values["keep-records"].as<bool>()) fs::remove_all(folder, ec);
-  return Ok();
+  return written ? Ok() : Status(NothingLaunched(output));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "frontend/capture/assemble.h"
@@ -76,7 +77,23 @@ void JoinRuns(const std::string& folder, const std::string& kind, std::vector<ca
 
 }  // namespace
 
-Status WriteCapture(const std::string& folder, const std::string& output) {
+Error NothingLaunched(const std::string& folder) {
+  return {ExitCode::kTrace, folder, "no launch was recorded",
+          "look at what is said above, at --kernels, --skip and --range"};
+}
+
+bool HoldsLaunches(const std::string& folder) {
+  const Result<std::vector<std::string>> processes = capture::ProcessFolders(folder);
+  if (!processes.ok()) return false;
+  trace::Toolchain no_decoding = toolchain::Default();
+  no_decoding.decode = nullptr;
+  return std::any_of(processes->begin(), processes->end(), [&](const std::string& process) {
+    const Result<capture::Captured> each = capture::AssembleTrace(process, no_decoding);
+    return each.ok() && !each->trace.launches.empty();
+  });
+}
+
+Result<bool> WriteCapture(const std::string& folder, const std::string& output) {
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> processes, capture::ProcessFolders(folder));
   const trace::Toolchain toolchain = toolchain::Default();
   std::vector<capture::Captured> captured;
@@ -90,16 +107,14 @@ Status WriteCapture(const std::string& folder, const std::string& output) {
     else
       captured.push_back(std::move(*each));
   }
-  if (captured.empty())
-    return Error{ExitCode::kTrace, folder, "no launch was recorded",
-                 "look at what is said above, at --kernels, --skip and --range"};
+  if (captured.empty()) return false;
   for (const char* kind : {"counters", "sass", "pc"}) JoinRuns(folder, kind, &captured);
   for (const capture::Captured& each : captured) {
     const std::string path = PathOf(output, each.process, captured.size() > 1);
     HEDDLE_RETURN_IF_ERROR(trace::WriteTrace(each.trace, path));
     Say(path, each);
   }
-  return Ok();
+  return true;
 }
 
 po::options_description RecoverOptions() {
@@ -116,7 +131,9 @@ Status Recover(const po::variables_map& values, Arguments positional) {
                  "heddle trace recover run.htrace.records -o run.htrace"};
   fs::path folder = positional[0];
   if (folder.filename() == "records") folder = folder.parent_path();
-  return WriteCapture(folder.string(), values["output"].as<std::string>());
+  HEDDLE_ASSIGN_OR_RETURN(const bool written,
+                          WriteCapture(folder.string(), values["output"].as<std::string>()));
+  return written ? Ok() : Status(NothingLaunched(folder.string()));
 }
 
 po::options_description MergeOptions() {

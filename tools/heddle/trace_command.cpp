@@ -15,6 +15,7 @@
 #include "tools/heddle/trace_import.h"
 #include "tools/heddle/trace_plan.h"
 #include "tools/heddle/trace_rebuild.h"
+#include "tools/heddle/trace_streams.h"
 #include "tools/heddle/trace_verify.h"
 #include "tools/toolchain/toolchain.h"
 
@@ -281,6 +282,12 @@ Command TraceCommand() {
                VerifyOptions,
                "TRACE...",
                RunVerify,
+               {}},
+              {"streams",
+               "compare what each thread of kernels/streams did on a GPU with the emulator",
+               StreamsOptions,
+               "TRACE",
+               Streams,
                {}},
               {"recover",
                "make traces of the records that a capture left",

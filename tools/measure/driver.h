@@ -68,6 +68,8 @@ enum DeviceAttribute : int {  // CU_DEVICE_ATTRIBUTE_*
   X(cuMemAlloc_v2, (CUdeviceptr*, size_t))                                                                   \
   X(cuMemFree_v2, (CUdeviceptr))                                                                             \
   X(cuMemcpyHtoD_v2, (CUdeviceptr, const void*, size_t))                                                     \
+  X(cuMemcpyDtoD_v2, (CUdeviceptr, CUdeviceptr, size_t))                                                     \
+  X(cuMemcpyDtoH_v2, (void*, CUdeviceptr, size_t))                                                           \
   X(cuMemsetD8_v2, (CUdeviceptr, unsigned char, size_t))                                                     \
   X(cuEventCreate, (CUhandle*, unsigned))                                                                    \
   X(cuEventDestroy_v2, (CUhandle))                                                                           \

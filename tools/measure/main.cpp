@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include "frontend/trace/htrace.h"
@@ -17,6 +18,9 @@ constexpr const char* kUsage =
     "Plays the launches of traces on this machine's GPU and writes their times as measurements\n\n"
     "  --db FILE      results database to add them to\n"
     "  --repeats N    measurements of each launch (20)\n"
+    "  --streams DIR  instead: play a trace of kernels/streams once and write DIR/log.bin and DIR/out.bin, "
+    "for\n"
+    "                 `heddle trace streams`\n"
     "  --library LIB  instead of libcuda.so.1\n"
     "  --dry-run      print what would be played, without a GPU\n";
 
@@ -24,6 +28,7 @@ struct Settings {
   std::vector<std::string> traces;
   std::string database;
   std::string library = "libcuda.so.1";
+  std::string streams;
   Options options;
   bool dry_run = false;
 };
@@ -37,10 +42,11 @@ Result<Settings> Parse(int argc, char** argv) {
     const std::string word = argv[i];
     if (word == "--dry-run") {
       settings.dry_run = true;
-    } else if (word == "--db" || word == "--repeats" || word == "--library") {
+    } else if (word == "--db" || word == "--streams" || word == "--repeats" || word == "--library") {
       if (i + 1 == argc) return usage(word + " wants a value");
       const std::string value = argv[++i];
       if (word == "--db") settings.database = value;
+      if (word == "--streams") settings.streams = value;
       if (word == "--library") settings.library = value;
       if (word == "--repeats") {
         if (value.empty() || value.size() > 6 || value.find_first_not_of("0123456789") != std::string::npos ||
@@ -55,7 +61,8 @@ Result<Settings> Parse(int argc, char** argv) {
     }
   }
   if (settings.traces.empty()) return usage("give at least one trace");
-  if (settings.database.empty() && !settings.dry_run)
+  if (!settings.streams.empty() && settings.traces.size() != 1) return usage("--streams takes one trace");
+  if (settings.database.empty() && settings.streams.empty() && !settings.dry_run)
     return usage("where to write is not stated: add --db FILE");
   return settings;
 }
@@ -75,11 +82,29 @@ Status Plan(const Settings& settings) {
   return Ok();
 }
 
+Status WriteStreams(Player* player, const Settings& settings) {
+  const std::string& path = settings.traces[0];
+  HEDDLE_ASSIGN_OR_RETURN(const trace::Trace trace, trace::ReadTrace(path));
+  if (const std::string why = player->WhyNot(trace); !why.empty())
+    return Error{ExitCode::kTrace, path, why, "`heddle trace build --target sm_NN` makes one for this GPU"};
+  HEDDLE_ASSIGN_OR_RETURN(const auto contents, player->Play(trace, {"log", "out"}));
+  std::error_code ec;
+  std::filesystem::create_directories(settings.streams, ec);
+  for (const auto& [name, bytes] : contents) {
+    const std::string file = settings.streams + "/" + name + ".bin";
+    std::ofstream out(file, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    if (!out.flush()) return Error{ExitCode::kUsage, file, "cannot be written", "choose another folder"};
+  }
+  return Ok();
+}
+
 Status Run(const Settings& settings) {
   if (settings.dry_run) return Plan(settings);
   HEDDLE_ASSIGN_OR_RETURN(const Driver driver, Driver::Load(settings.library));
   HEDDLE_ASSIGN_OR_RETURN(Player player, Player::Open(driver));
   fmt::print(stderr, "{}, sm_{}\n", player.device().name, player.device().sm_version);
+  if (!settings.streams.empty()) return WriteStreams(&player, settings);
   HEDDLE_ASSIGN_OR_RETURN(results::Writer writer, results::Writer::Open(settings.database));
   HEDDLE_RETURN_IF_ERROR(writer.BeginRun(
       {"heddle_measure", HEDDLE_VERSION, fmt::format("{}, {}", HEDDLE_BUILD_TYPE, HEDDLE_COMPILER)}));

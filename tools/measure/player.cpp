@@ -110,10 +110,27 @@ std::string Player::WhyNot(const trace::Trace& trace) const {
   return "";
 }
 
+Status Player::CopyOnDevice(const trace::ResolvedTrace& resolved, const trace::ResolvedContent& content,
+                            const Memory& memory) {
+  for (size_t i = 0; i < resolved.buffers.size(); ++i) {
+    const uint64_t offset = *content.copied_from - resolved.buffers[i].address;
+    if (offset >= resolved.buffers[i].size_bytes) continue;
+    return driver_.Check(driver_.cuMemcpyDtoD_v2(memory.buffers[content.buffer] + content.offset_bytes,
+                                                 memory.buffers[i] + offset, content.size_bytes),
+                         "cuMemcpyDtoD");
+  }
+  return Ok();
+}
+
 Status Player::Fill(const trace::ResolvedTrace& resolved, uint32_t before_launch, const Memory& memory) {
   std::vector<std::byte> chunk;
   for (const trace::ResolvedContent& content : resolved.contents) {
-    if (content.before_launch != before_launch || content.source == nullptr) continue;
+    if (content.before_launch != before_launch) continue;
+    if (content.copied_from) {
+      HEDDLE_RETURN_IF_ERROR(CopyOnDevice(resolved, content, memory));
+      continue;
+    }
+    if (content.source == nullptr) continue;
     for (uint64_t done = 0; done < content.size_bytes; done += chunk.size()) {
       chunk.resize(std::min<uint64_t>(kChunkBytes, content.size_bytes - done));
       content.source->Fill(done, chunk);
@@ -157,21 +174,32 @@ Result<std::vector<std::byte>> Player::Parameters(const trace::Trace& trace,
   return bytes;
 }
 
+struct Player::Launch {
+  CUhandle kernel = nullptr;
+  CUlaunchConfig config{};
+  std::array<CUlaunchAttribute, 2> attributes{};
+  std::vector<std::byte> parameters;
+};
+
+Status Player::Start(Launch* launch) {
+  size_t bytes = launch->parameters.size();
+  // CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE and _END.
+  void* extra[] = {reinterpret_cast<void*>(1), launch->parameters.data(), reinterpret_cast<void*>(2), &bytes,
+                   nullptr};
+  launch->config.attributes = launch->attributes.data();
+  return driver_.Check(
+      driver_.cuLaunchKernelEx(&launch->config, launch->kernel, nullptr, bytes == 0 ? nullptr : extra),
+      "cuLaunchKernelEx");
+}
+
 // Picoseconds between the two events.
-Result<double> Player::TimeOnce(const CUlaunchConfig& config, CUhandle function,
-                                std::vector<std::byte>* parameters, bool cold, const Memory& memory) {
+Result<double> Player::TimeOnce(Launch* launch, bool cold, const Memory& memory) {
   if (cold) {
     HEDDLE_RETURN_IF_ERROR(
         driver_.Check(driver_.cuMemsetD8_v2(memory.flush, 0, memory.flush_bytes), "cuMemsetD8"));
   }
-  size_t bytes = parameters->size();
-  // CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE and _END.
-  void* extra[] = {reinterpret_cast<void*>(1), parameters->data(), reinterpret_cast<void*>(2), &bytes,
-                   nullptr};
   HEDDLE_RETURN_IF_ERROR(driver_.Check(driver_.cuEventRecord(memory.begin, nullptr), "cuEventRecord"));
-  HEDDLE_RETURN_IF_ERROR(
-      driver_.Check(driver_.cuLaunchKernelEx(&config, function, nullptr, bytes == 0 ? nullptr : extra),
-                    "cuLaunchKernelEx"));
+  HEDDLE_RETURN_IF_ERROR(Start(launch));
   HEDDLE_RETURN_IF_ERROR(driver_.Check(driver_.cuEventRecord(memory.end, nullptr), "cuEventRecord"));
   HEDDLE_RETURN_IF_ERROR(driver_.Check(driver_.cuEventSynchronize(memory.end), "cuEventSynchronize"));
   float milliseconds = 0;
@@ -180,19 +208,97 @@ Result<double> Player::TimeOnce(const CUlaunchConfig& config, CUhandle function,
   return static_cast<double>(milliseconds) * 1e9;
 }
 
+Status Player::Allocate(const trace::ResolvedTrace& resolved, Memory* memory) {
+  for (const trace::ResolvedBuffer& buffer : resolved.buffers) {
+    CUdeviceptr address = 0;
+    HEDDLE_RETURN_IF_ERROR(
+        driver_.Check(driver_.cuMemAlloc_v2(&address, std::max<uint64_t>(buffer.size_bytes, 256)),
+                      fmt::format("cuMemAlloc of {} bytes for {}", buffer.size_bytes, buffer.name)));
+    memory->buffers.push_back(address);
+  }
+  return Ok();
+}
+
+Result<CUhandle> Player::Kernel(const trace::Trace& trace, const trace::Function& function, Memory* memory) {
+  if (!memory->modules.contains(function.module)) {
+    CUhandle module = nullptr;
+    HEDDLE_RETURN_IF_ERROR(driver_.Check(
+        driver_.cuModuleLoadData(&module, trace.modules[function.module].cubin.data()), "cuModuleLoadData"));
+    memory->modules[function.module] = module;
+  }
+  CUhandle kernel = nullptr;
+  HEDDLE_RETURN_IF_ERROR(driver_.Check(
+      driver_.cuModuleGetFunction(&kernel, memory->modules[function.module], function.name.c_str()),
+      "cuModuleGetFunction " + function.name));
+  return kernel;
+}
+
+Status Player::Prepare(const trace::Trace& trace, const trace::ResolvedTrace& resolved, uint32_t index,
+                       Memory* memory, Launch* launch) {
+  const trace::ResolvedLaunch& from = resolved.launches[index];
+  HEDDLE_ASSIGN_OR_RETURN(launch->kernel, Kernel(trace, trace.functions[from.function], memory));
+  if (from.dynamic_shared_bytes > 0) {
+    HEDDLE_RETURN_IF_ERROR(
+        driver_.Check(driver_.cuFuncSetAttribute(launch->kernel, kMaxDynamicShared,
+                                                 static_cast<int>(from.dynamic_shared_bytes)),
+                      "cuFuncSetAttribute"));
+  }
+  launch->config = {{from.grid.x, from.grid.y, from.grid.z},
+                    {from.block.x, from.block.y, from.block.z},
+                    from.dynamic_shared_bytes,
+                    nullptr,
+                    nullptr,
+                    0};
+  if (from.cluster.Count() > 1) {
+    CUlaunchAttribute& attribute = launch->attributes[launch->config.attribute_count++];
+    attribute.id = kClusterDimension;
+    attribute.value.cluster[0] = from.cluster.x;
+    attribute.value.cluster[1] = from.cluster.y;
+    attribute.value.cluster[2] = from.cluster.z;
+    if (from.cluster.Count() > 8) {
+      HEDDLE_RETURN_IF_ERROR(driver_.Check(driver_.cuFuncSetAttribute(launch->kernel, kNonPortableCluster, 1),
+                                           "cuFuncSetAttribute"));
+    }
+  }
+  HEDDLE_RETURN_IF_ERROR(Fill(resolved, index, *memory));
+  HEDDLE_ASSIGN_OR_RETURN(launch->parameters, Parameters(trace, resolved, index, *memory));
+  return Ok();
+}
+
+Result<std::map<std::string, std::vector<std::byte>>> Player::Play(const trace::Trace& trace,
+                                                                   const std::vector<std::string>& buffers) {
+  HEDDLE_ASSIGN_OR_RETURN(const trace::ResolvedTrace resolved, trace::Resolve(trace, device_.symbols));
+  Memory memory(&driver_);
+  HEDDLE_RETURN_IF_ERROR(Allocate(resolved, &memory));
+  for (uint32_t i = 0; i < resolved.launches.size(); ++i) {
+    Launch launch;
+    HEDDLE_RETURN_IF_ERROR(Prepare(trace, resolved, i, &memory, &launch));
+    HEDDLE_RETURN_IF_ERROR(Start(&launch));
+  }
+  HEDDLE_RETURN_IF_ERROR(driver_.Check(driver_.cuCtxSynchronize(), "cuCtxSynchronize"));
+  std::map<std::string, std::vector<std::byte>> contents;
+  for (const std::string& name : buffers) {
+    const auto found = std::find_if(resolved.buffers.begin(), resolved.buffers.end(),
+                                    [&](const trace::ResolvedBuffer& buffer) { return buffer.name == name; });
+    if (found == resolved.buffers.end())
+      return Error{ExitCode::kTrace, trace.name, fmt::format("has no buffer '{}'", name),
+                   "build it from kernels/streams/streams.launch.textproto"};
+    std::vector<std::byte>& bytes = contents[name];
+    bytes.resize(found->size_bytes);
+    const CUdeviceptr from = memory.buffers[static_cast<size_t>(found - resolved.buffers.begin())];
+    HEDDLE_RETURN_IF_ERROR(
+        driver_.Check(driver_.cuMemcpyDtoH_v2(bytes.data(), from, bytes.size()), "cuMemcpyDtoH"));
+  }
+  return contents;
+}
+
 Result<std::vector<results::HardwareRecord>> Player::Measure(const trace::Trace& trace,
                                                              const std::string& digest,
                                                              const std::string& source,
                                                              const Options& options) {
   HEDDLE_ASSIGN_OR_RETURN(const trace::ResolvedTrace resolved, trace::Resolve(trace, device_.symbols));
   Memory memory(&driver_);
-  for (const trace::ResolvedBuffer& buffer : resolved.buffers) {
-    CUdeviceptr address = 0;
-    HEDDLE_RETURN_IF_ERROR(
-        driver_.Check(driver_.cuMemAlloc_v2(&address, std::max<uint64_t>(buffer.size_bytes, 256)),
-                      fmt::format("cuMemAlloc of {} bytes for {}", buffer.size_bytes, buffer.name)));
-    memory.buffers.push_back(address);
-  }
+  HEDDLE_RETURN_IF_ERROR(Allocate(resolved, &memory));
   memory.flush_bytes = 2 * device_.l2_bytes;
   HEDDLE_RETURN_IF_ERROR(
       driver_.Check(driver_.cuMemAlloc_v2(&memory.flush, memory.flush_bytes), "cuMemAlloc"));
@@ -203,48 +309,12 @@ Result<std::vector<results::HardwareRecord>> Player::Measure(const trace::Trace&
   for (uint32_t i = 0; i < resolved.launches.size(); ++i) {
     const trace::ResolvedLaunch& launch = resolved.launches[i];
     const trace::Function& function = trace.functions[launch.function];
-    if (!memory.modules.contains(function.module)) {
-      CUhandle module = nullptr;
-      HEDDLE_RETURN_IF_ERROR(
-          driver_.Check(driver_.cuModuleLoadData(&module, trace.modules[function.module].cubin.data()),
-                        "cuModuleLoadData"));
-      memory.modules[function.module] = module;
-    }
-    CUhandle kernel = nullptr;
-    HEDDLE_RETURN_IF_ERROR(driver_.Check(
-        driver_.cuModuleGetFunction(&kernel, memory.modules[function.module], function.name.c_str()),
-        "cuModuleGetFunction " + function.name));
-    if (launch.dynamic_shared_bytes > 0) {
-      HEDDLE_RETURN_IF_ERROR(
-          driver_.Check(driver_.cuFuncSetAttribute(kernel, kMaxDynamicShared,
-                                                   static_cast<int>(launch.dynamic_shared_bytes)),
-                        "cuFuncSetAttribute"));
-    }
-    std::array<CUlaunchAttribute, 2> attributes{};
-    CUlaunchConfig config{{launch.grid.x, launch.grid.y, launch.grid.z},
-                          {launch.block.x, launch.block.y, launch.block.z},
-                          launch.dynamic_shared_bytes,
-                          nullptr,
-                          attributes.data(),
-                          0};
-    if (launch.cluster.Count() > 1) {
-      CUlaunchAttribute& attribute = attributes[config.attribute_count++];
-      attribute.id = kClusterDimension;
-      attribute.value.cluster[0] = launch.cluster.x;
-      attribute.value.cluster[1] = launch.cluster.y;
-      attribute.value.cluster[2] = launch.cluster.z;
-      if (launch.cluster.Count() > 8) {
-        HEDDLE_RETURN_IF_ERROR(
-            driver_.Check(driver_.cuFuncSetAttribute(kernel, kNonPortableCluster, 1), "cuFuncSetAttribute"));
-      }
-    }
-    HEDDLE_RETURN_IF_ERROR(Fill(resolved, i, memory));
-    HEDDLE_ASSIGN_OR_RETURN(std::vector<std::byte> parameters, Parameters(trace, resolved, i, memory));
+    Launch ready;
+    HEDDLE_RETURN_IF_ERROR(Prepare(trace, resolved, i, &memory, &ready));
     std::vector<double> cold, warm;
     for (uint32_t n = 0; n < options.warm_up + options.repeats; ++n) {
-      HEDDLE_ASSIGN_OR_RETURN(const double after_flush, TimeOnce(config, kernel, &parameters, true, memory));
-      HEDDLE_ASSIGN_OR_RETURN(const double after_itself,
-                              TimeOnce(config, kernel, &parameters, false, memory));
+      HEDDLE_ASSIGN_OR_RETURN(const double after_flush, TimeOnce(&ready, true, memory));
+      HEDDLE_ASSIGN_OR_RETURN(const double after_itself, TimeOnce(&ready, false, memory));
       if (n < options.warm_up) continue;
       cold.push_back(after_flush);
       warm.push_back(after_itself);

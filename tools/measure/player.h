@@ -8,6 +8,7 @@
 // between two events around the launch.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -44,15 +45,27 @@ class Player {
   Result<std::vector<results::HardwareRecord>> Measure(const trace::Trace& trace, const std::string& digest,
                                                        const std::string& source, const Options& options);
 
+  // Plays each launch once, in order, and returns what the buffers of these names hold then. Errors (kTrace): a buffer is not there.
+  Result<std::map<std::string, std::vector<std::byte>>> Play(const trace::Trace& trace,
+                                                             const std::vector<std::string>& buffers);
+
  private:
   struct Memory;
+  struct Launch;  // ready to be launched
+  Status Allocate(const trace::ResolvedTrace& resolved, Memory* memory);
+  Result<CUhandle> Kernel(const trace::Trace& trace, const trace::Function& function, Memory* memory);
+  // Fills memory with what stands before it in the trace.
+  Status Prepare(const trace::Trace& trace, const trace::ResolvedTrace& resolved, uint32_t index,
+                 Memory* memory, Launch* launch);
   explicit Player(const Driver& driver) : driver_(driver) {}
   Status Describe(CUdevice device);
+  Status CopyOnDevice(const trace::ResolvedTrace& resolved, const trace::ResolvedContent& content,
+                      const Memory& memory);
   Status Fill(const trace::ResolvedTrace& resolved, uint32_t before_launch, const Memory& memory);
   Result<std::vector<std::byte>> Parameters(const trace::Trace& trace, const trace::ResolvedTrace& resolved,
                                             uint32_t launch, const Memory& memory) const;
-  Result<double> TimeOnce(const CUlaunchConfig& config, CUhandle function, std::vector<std::byte>* parameters,
-                          bool cold, const Memory& memory);
+  Status Start(Launch* launch);
+  Result<double> TimeOnce(Launch* launch, bool cold, const Memory& memory);
 
   Driver driver_;
   Device device_;

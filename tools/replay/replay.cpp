@@ -15,6 +15,7 @@
 #include "frontend/sass/cubin.h"
 #include "frontend/sass/decoder.h"
 #include "frontend/sass/disassembler.h"
+#include "sim/base/check.h"
 #include "tools/replay/work_probe.h"
 
 namespace heddle::replay {
@@ -55,6 +56,8 @@ struct Replay::State {
   std::vector<std::unique_ptr<importer::RecordedLaunch>> recorded;  // likewise by launch; the other is null
   std::map<uint32_t, bool> steered;                                 // IsSteeredByMemory, by function
   bool any_unknown = false;
+  bool copies_at_start = false;
+  std::vector<const trace::ResolvedContent*> whole;  // by buffer; nullptr: none
 
   bool IsRecorded(uint32_t function) const {
     return trace->modules[trace->functions[function].module].recorded();
@@ -65,8 +68,10 @@ struct Replay::State {
   }
   Status LoadModules();
   Status LoadCode(uint32_t function);
+  void ChooseWhole();
   Status PlaceBuffers();
-  Status WriteContents(uint32_t before_launch);
+  enum class Copies : uint8_t { kWith, kWithout, kAlone };
+  Status WriteContents(uint32_t before_launch, Copies copies = Copies::kWith);
   bool IsSteeredByMemory(uint32_t function);
   bool MaySteerLater(uint32_t function);
 };
@@ -140,13 +145,25 @@ Status Replay::State::LoadCode(uint32_t function) {
   return Ok();
 }
 
-Status Replay::State::PlaceBuffers() {
-  std::vector<const trace::ResolvedContent*> whole(resolved.buffers.size(), nullptr);
+// What a buffer holds from the start, made page by page when it is touched: the last content before the first launch that covers all of
+// it, unless a copy needs what was there before.
+void Replay::State::ChooseWhole() {
+  whole.assign(resolved.buffers.size(), nullptr);
+  std::vector<bool> is_copied(resolved.buffers.size(), false);
   for (const trace::ResolvedContent& content : resolved.contents) {
-    if (content.before_launch == 0 && CoversAll(content, resolved.buffers[content.buffer])) {
+    if (content.before_launch != 0) continue;
+    if (content.copied_from) {
+      for (size_t i = 0; i < resolved.buffers.size(); ++i)
+        if (*content.copied_from - resolved.buffers[i].address < resolved.buffers[i].size_bytes)
+          is_copied[i] = true;
+    } else if (CoversAll(content, resolved.buffers[content.buffer]) && !is_copied[content.buffer]) {
       whole[content.buffer] = &content;
     }
   }
+}
+
+Status Replay::State::PlaceBuffers() {
+  ChooseWhole();
   for (size_t i = 0; i < resolved.buffers.size(); ++i) {
     const trace::ResolvedBuffer& buffer = resolved.buffers[i];
     emulator::BufferSpec spec;
@@ -166,12 +183,20 @@ Status Replay::State::PlaceBuffers() {
   return Ok();
 }
 
-Status Replay::State::WriteContents(uint32_t before_launch) {
+Status Replay::State::WriteContents(uint32_t before_launch, Copies copies) {
   std::vector<std::byte> bytes;
   for (const trace::ResolvedContent& content : resolved.contents) {
     const trace::ResolvedBuffer& buffer = resolved.buffers[content.buffer];
-    if (content.before_launch != before_launch || content.source == nullptr) continue;
-    if (before_launch == 0 && CoversAll(content, buffer)) continue;
+    if (content.before_launch != before_launch) continue;
+    // Covered by what the buffer holds from the start, or that itself.
+    if (before_launch == 0 && whole[content.buffer] != nullptr && &content <= whole[content.buffer]) continue;
+    if (copies == (content.copied_from ? Copies::kWithout : Copies::kAlone)) continue;
+    if (content.copied_from) {
+      HEDDLE_RETURN_IF_ERROR(
+          memory.Copy(buffer.address + content.offset_bytes, *content.copied_from, content.size_bytes));
+      continue;
+    }
+    if (content.source == nullptr) continue;
     bytes.resize(content.size_bytes);
     content.source->Fill(0, bytes);
     HEDDLE_RETURN_IF_ERROR(memory.Write(buffer.address + content.offset_bytes, bytes));
@@ -202,6 +227,8 @@ Result<std::unique_ptr<Replay>> Replay::Open(const trace::Trace& trace, const co
   return std::unique_ptr<Replay>(new Replay(std::move(state)));
 }
 
+void Replay::CopyAtStart() { state_->copies_at_start = true; }
+
 uint32_t Replay::launch_count() const { return static_cast<uint32_t>(state_->launches.size()); }
 const trace::ResolvedTrace& Replay::resolved() const { return state_->resolved; }
 
@@ -218,7 +245,9 @@ Result<emulator::EmulatedLaunch*> Replay::PrepareEmulated(uint32_t index) {
     return Error{ExitCode::kTrace, fmt::format("{} launch {}", state.trace->name, index),
                  "was recorded and cannot be executed", "give a trace that was built from a cubin"};
   }
-  if (index != 0) HEDDLE_RETURN_IF_ERROR(state.WriteContents(index));
+  if (index != 0)
+    HEDDLE_RETURN_IF_ERROR(
+        state.WriteContents(index, state.copies_at_start ? State::Copies::kWithout : State::Copies::kWith));
   const trace::ResolvedLaunch& launch = state.resolved.launches[index];
   const trace::Function& function = state.trace->functions[launch.function];
   const emulator::LoadedModule& module = *state.modules[function.module];
@@ -253,6 +282,12 @@ Result<emulator::EmulatedLaunch*> Replay::PrepareEmulated(uint32_t index) {
   }
   HEDDLE_ASSIGN_OR_RETURN(state.launches[index], emulator::EmulatedLaunch::Create(std::move(description)));
   state.programs[launch.function] = state.launches[index]->program();
+  if (state.copies_at_start && index != 0) {
+    state.launches[index]->BeforeFirstCta([&state, index] {
+      const Status status = state.WriteContents(index, State::Copies::kAlone);
+      HEDDLE_CHECK(status.ok(), "replay", index, "a copy left its buffers");  // Resolve() has checked them
+    });
+  }
   return state.launches[index].get();
 }
 

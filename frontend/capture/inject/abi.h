@@ -76,7 +76,7 @@ using CallbackFunction = void (*)(void* user, uint32_t domain, uint32_t id, cons
 
 // ---- CUPTI: activity -------------------------------------------------------------------------------------------------
 
-enum ActivityKind : uint32_t { kMemcpy = 1, kMemset = 2, kConcurrentKernel = 10 };
+enum ActivityKind : uint32_t { kMemcpy = 1, kMemset = 2, kConcurrentKernel = 10, kMemcpyPeer = 22 };
 
 // The front part that all of CUPTI 12 and 13 share (CUpti_ActivityKernel8 and later).
 struct __attribute__((packed, aligned(8))) KernelActivity {
@@ -127,6 +127,26 @@ struct __attribute__((packed, aligned(8))) MemcpyActivity {
   uint32_t device_id;
   uint32_t context_id;
   uint32_t stream_id;
+  uint32_t correlation_id;
+};
+
+// CUpti_ActivityMemcpyPtoP4: copies between devices.
+struct __attribute__((packed, aligned(8))) PeerCopyActivity {
+  uint32_t kind;
+  uint8_t copy_kind;
+  uint8_t source_kind;
+  uint8_t destination_kind;
+  uint8_t flags;
+  uint64_t bytes;
+  uint64_t start;
+  uint64_t end;
+  uint32_t device_id;
+  uint32_t context_id;
+  uint32_t stream_id;
+  uint32_t source_device_id;
+  uint32_t source_context_id;
+  uint32_t destination_device_id;
+  uint32_t destination_context_id;
   uint32_t correlation_id;
 };
 
@@ -218,9 +238,15 @@ struct GetParams {  // cuKernelGetFunction, cuLibraryGetModule
   Handle owner;
 };
 
-struct AllocParams {  // cuMemAlloc, cuMemAllocManaged, cuMemAllocAsync, cuMemAllocFromPoolAsync
+struct AllocParams {  // cuMemAlloc, cuMemAllocManaged, cuMemAllocAsync
   uint64_t* address;
   size_t bytes;
+};
+struct PoolAllocParams {  // cuMemAllocFromPoolAsync
+  uint64_t* address;
+  size_t bytes;
+  Handle pool;
+  Handle stream;
 };
 struct AllocPitchParams {
   uint64_t* address;
@@ -242,6 +268,14 @@ struct CopyParams {
   uint64_t source;
   size_t bytes;
   Handle stream;  // of the asynchronous ones
+};
+struct PeerCopyParams {  // cuMemcpyPeer, cuMemcpyPeerAsync
+  uint64_t destination;
+  Handle destination_context;
+  uint64_t source;
+  Handle source_context;
+  size_t bytes;
+  Handle stream;  // of the asynchronous one
 };
 struct FillParams {  // cuMemsetD8, D16, D32: `count` elements
   uint64_t destination;

@@ -51,7 +51,7 @@ void WriteKernel(const abi::KernelActivity& kernel) {
   }
 }
 
-// MemcpyActivity and MemsetActivity.
+// MemcpyActivity, PeerCopyActivity and MemsetActivity.
 template <typename Activity>
 void WriteTransfer(const void* from, uint32_t kind) {
   Activity activity;
@@ -77,6 +77,9 @@ void WriteActivity(const void* record) {
   } else if (kind == abi::kMemcpy) {
     const uint8_t copy_kind = static_cast<const uint8_t*>(record)[offsetof(abi::MemcpyActivity, copy_kind)];
     WriteTransfer<abi::MemcpyActivity>(record, copy_kind);
+  } else if (kind == abi::kMemcpyPeer) {
+    const uint8_t copy_kind = static_cast<const uint8_t*>(record)[offsetof(abi::PeerCopyActivity, copy_kind)];
+    WriteTransfer<abi::PeerCopyActivity>(record, copy_kind);
   } else if (kind == abi::kMemset) {
     WriteTransfer<abi::MemsetActivity>(record, 0);
   }
@@ -112,7 +115,7 @@ void StartActivity(const Cupti& cupti, uint32_t cupti_version) {
   uint32_t status = cupti.cuptiActivityRegisterCallbacks(GiveBuffer, TakeBuffer);
   if (status == 0) status = cupti.cuptiActivityEnable(abi::kConcurrentKernel);
   if (status != 0) WriteNote(kActivityRefused, status, "kernel times");
-  for (const uint32_t kind : {abi::kMemcpy, abi::kMemset})
+  for (const uint32_t kind : {abi::kMemcpy, abi::kMemcpyPeer, abi::kMemset})
     if (status == 0 && cupti.cuptiActivityEnable(kind) != 0)
       WriteNote(kActivityRefused, 0, "times of copies");
   if (cupti.cuptiActivityFlushPeriod != nullptr) cupti.cuptiActivityFlushPeriod(250);

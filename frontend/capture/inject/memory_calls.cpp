@@ -9,19 +9,24 @@ namespace {
 
 using namespace abi;
 
-void WriteAllocation(bool release, uint64_t address, uint64_t bytes) {
+void WriteAllocation(bool release, uint64_t address, uint64_t bytes, Handle pool = nullptr) {
   if (!release) NoteAllocation(address);
   if (Record record(kAllocationRecord, 64); record) {
     record->Varint(1, release);
     record->Varint(2, address);
     record->Varint(3, bytes);
+    record->Varint(4, reinterpret_cast<uint64_t>(pool));
   }
 }
 
+// A call in a stream that is being captured made a node of a graph: nothing was moved.
+bool IsOfGraph() { return ThisThread().created_node != 0; }
+
 enum class Side : uint8_t { kDevice, kHost };
 
-void WriteCopy(const CallbackData& data, Side destination, Side source, bool has_stream) {
-  const auto& p = *static_cast<const CopyParams*>(data.parameters);
+void WriteCopy(const CallbackData& data, const CopyParams& p, Side destination, Side source,
+               bool has_stream) {
+  if (IsOfGraph()) return;
   // What goes to the device is the host's memory: reading it calls nothing.
   const bool keep = source == Side::kHost && destination == Side::kDevice && p.source != 0 &&
                     TheSettings().snapshot != Snapshot::kNone &&
@@ -43,7 +48,19 @@ void WriteCopy(const CallbackData& data, Side destination, Side source, bool has
   } while (done < p.bytes);
 }
 
+void WriteCopy(const CallbackData& data, Side destination, Side source, bool has_stream) {
+  WriteCopy(data, *static_cast<const CopyParams*>(data.parameters), destination, source, has_stream);
+}
+
+// Devices share one address space.
+void WritePeerCopy(const CallbackData& data, bool has_stream) {
+  const auto& p = *static_cast<const PeerCopyParams*>(data.parameters);
+  WriteCopy(data, {p.destination, p.source, p.bytes, has_stream ? p.stream : nullptr}, Side::kDevice,
+            Side::kDevice, has_stream);
+}
+
 void WriteFill(const CallbackData& data, uint32_t element_bytes, bool has_stream) {
+  if (IsOfGraph()) return;
   const auto& p = *static_cast<const FillParams*>(data.parameters);
   const uint32_t mask = element_bytes == 4 ? 0xffffffff : (1u << 8 * element_bytes) - 1;
   if (Record record(kFillRecord, 128); record) {
@@ -79,11 +96,15 @@ bool OnAllocationCall(uint32_t call, const CallbackData& data) {
     case k_cuMemAlloc_v2:
     case k_cuMemAllocManaged:
     case k_cuMemAllocAsync:
-    case k_cuMemAllocAsync_ptsz:
-    case k_cuMemAllocFromPoolAsync:
-    case k_cuMemAllocFromPoolAsync_ptsz: {
+    case k_cuMemAllocAsync_ptsz: {
       const auto& p = *static_cast<const AllocParams*>(data.parameters);
       if (p.address != nullptr) WriteAllocation(false, *p.address, p.bytes);
+      return true;
+    }
+    case k_cuMemAllocFromPoolAsync:
+    case k_cuMemAllocFromPoolAsync_ptsz: {
+      const auto& p = *static_cast<const PoolAllocParams*>(data.parameters);
+      if (p.address != nullptr) WriteAllocation(false, *p.address, p.bytes, p.pool);
       return true;
     }
     case k_cuMemAllocPitch_v2: {
@@ -169,6 +190,14 @@ bool OnMemoryCall(uint32_t call, const CallbackData& data) {
     case k_cuMemcpyAsync:
     case k_cuMemcpyAsync_ptsz:
       WriteCopy(data, Side::kDevice, Side::kDevice, true);
+      return true;
+    case k_cuMemcpyPeer:
+    case k_cuMemcpyPeer_ptds:
+      WritePeerCopy(data, false);
+      return true;
+    case k_cuMemcpyPeerAsync:
+    case k_cuMemcpyPeerAsync_ptsz:
+      WritePeerCopy(data, true);
       return true;
     case k_cuTensorMapEncodeTiled:
       WriteTensorMap(*static_cast<const TensorMapParams*>(data.parameters));

@@ -304,8 +304,8 @@ uint32_t cuMemAllocAsync(uint64_t* address, size_t bytes, Handle) {
   API(cuMemAllocAsync, params);
   return MapMemory(address, bytes);
 }
-uint32_t cuMemAllocFromPoolAsync(uint64_t* address, size_t bytes, Handle, Handle) {
-  AllocParams params{address, bytes};
+uint32_t cuMemAllocFromPoolAsync(uint64_t* address, size_t bytes, Handle pool, Handle stream) {
+  PoolAllocParams params{address, bytes, pool, stream};
   API(cuMemAllocFromPoolAsync, params);
   return MapMemory(address, bytes);
 }
@@ -360,6 +360,14 @@ uint32_t cuMemcpyDtoD_v2(uint64_t destination, uint64_t source, size_t bytes) {
   CopyParams params{destination, source, bytes, nullptr};
   API(cuMemcpyDtoD_v2, params);
   Copied(api, 8, bytes);
+  std::memmove(reinterpret_cast<void*>(destination), reinterpret_cast<const void*>(source), bytes);
+  return 0;
+}
+uint32_t cuMemcpyPeerAsync(uint64_t destination, Handle to, uint64_t source, Handle from, size_t bytes,
+                           Handle stream) {
+  PeerCopyParams params{destination, to, source, from, bytes, stream};
+  API(cuMemcpyPeerAsync, params);
+  Copied(api, 10, bytes);
   std::memmove(reinterpret_cast<void*>(destination), reinterpret_cast<const void*>(source), bytes);
   return 0;
 }

@@ -1,7 +1,9 @@
 // A stand-in for libcupti: one subscriber, callbacks as the double of the driver makes them, kernel records in buffers of its client.
 //
 // Faults by environment: DOUBLE_SUBSCRIBE, DOUBLE_ACTIVITY: the status that subscribing, enabling activity gives; DOUBLE_VERSION: what
-// cuptiGetVersion says; DOUBLE_KERNEL_BYTES: size of a kernel record (216 by default, 200 in CUPTI 12.0).
+// cuptiGetVersion says; DOUBLE_KERNEL_BYTES: size of a kernel record (216 by default, 200 in CUPTI 12.0); DOUBLE_COPY_BYTES: of those of
+// copies and fills (96 by default, 88 in CUPTI 12.0).
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -28,7 +30,7 @@ struct State {
   void (*complete)(void*, uint32_t, uint8_t*, size_t, size_t) = nullptr;
   bool activity = false;
   std::vector<FinishedKernel> kernels;
-  bool copy_activity = false, fill_activity = false;
+  std::set<uint32_t> copy_activity;  // kinds of records
   std::vector<FinishedCopy> copies;
 };
 // Never destroyed: the capture's handlers at exit come later than a static object's end.
@@ -38,6 +40,7 @@ State& S() {
 }
 
 size_t KernelBytes() { return Setting("DOUBLE_KERNEL_BYTES", 216); }
+size_t CopyBytes() { return Setting("DOUBLE_COPY_BYTES", 96); }
 
 bool Wants(uint32_t domain, uint32_t id) {
   const std::lock_guard guard(S().lock);
@@ -61,9 +64,15 @@ void Kernel(const FinishedKernel& kernel) {
   if (S().activity) S().kernels.push_back(kernel);
 }
 
+constexpr uint8_t kBetweenDevices = 10;  // CUPTI_ACTIVITY_MEMCPY_KIND_PTOP
+
+uint32_t RecordKind(const FinishedCopy& copy) {
+  return copy.kind == 0 ? abi::kMemset : copy.kind == kBetweenDevices ? abi::kMemcpyPeer : abi::kMemcpy;
+}
+
 void Copy(const FinishedCopy& copy) {
   const std::lock_guard guard(S().lock);
-  if (copy.kind == 0 ? S().fill_activity : S().copy_activity) S().copies.push_back(copy);
+  if (S().copy_activity.contains(RecordKind(copy))) S().copies.push_back(copy);
 }
 
 // Copies and fills: a buffer each.
@@ -78,22 +87,24 @@ void DeliverCopies() {
     size_t size = 0, most = 0;
     S().request(&buffer, &size, &most);
     if (buffer == nullptr) return;
-    const auto write = [&](auto record, uint32_t kind) {
-      record.kind = kind;
+    const size_t bytes = CopyBytes();
+    const auto write = [&](auto record) {
+      record.kind = RecordKind(copy);
       record.bytes = copy.bytes;
       record.start = copy.start_ns;
       record.end = copy.end_ns;
       record.correlation_id = copy.correlation;
-      std::memset(buffer, 0xee, KernelBytes());
-      std::memcpy(buffer, &record, sizeof record);
+      if constexpr (requires { record.copy_kind; }) record.copy_kind = copy.kind;
+      std::memset(buffer, 0xee, bytes);
+      std::memcpy(buffer, &record, std::min(sizeof record, bytes));
     };
-    abi::MemcpyActivity memcpy_record{};
-    memcpy_record.copy_kind = copy.kind;
-    if (copy.kind != 0)
-      write(memcpy_record, abi::kMemcpy);
+    if (copy.kind == 0)
+      write(abi::MemsetActivity{});
+    else if (copy.kind == kBetweenDevices)
+      write(abi::PeerCopyActivity{});
     else
-      write(abi::MemsetActivity{}, abi::kMemset);
-    S().complete(nullptr, 0, buffer, size, KernelBytes());
+      write(abi::MemcpyActivity{});
+    S().complete(nullptr, 0, buffer, size, bytes);
   }
 }
 
@@ -190,8 +201,7 @@ uint32_t cuptiActivityEnable(uint32_t kind) {
   const uint32_t status = Setting("DOUBLE_ACTIVITY", 0);
   const std::lock_guard guard(S().lock);
   if (status == 0 && kind == abi::kConcurrentKernel) S().activity = true;
-  if (status == 0 && kind == abi::kMemcpy) S().copy_activity = true;
-  if (status == 0 && kind == abi::kMemset) S().fill_activity = true;
+  if (status == 0) S().copy_activity.insert(kind);
   return status;
 }
 
@@ -203,8 +213,13 @@ uint32_t cuptiActivityFlushAll(uint32_t) {
 uint32_t cuptiActivityFlushPeriod(uint32_t) { return 0; }
 
 uint32_t cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid, void** record) {
-  auto* next = *record == nullptr ? buffer : static_cast<uint8_t*>(*record) + KernelBytes();
-  if (next + KernelBytes() > buffer + valid) return 12;
+  const auto bytes_of = [](const void* at) {
+    uint32_t kind = 0;
+    std::memcpy(&kind, at, sizeof kind);
+    return kind == abi::kConcurrentKernel ? KernelBytes() : CopyBytes();
+  };
+  uint8_t* next = *record == nullptr ? buffer : static_cast<uint8_t*>(*record) + bytes_of(*record);
+  if (next >= buffer + valid || next + bytes_of(next) > buffer + valid) return 12;
   *record = next;
   return 0;
 }

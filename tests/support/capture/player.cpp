@@ -2,8 +2,8 @@
 // does: dlopen, dlsym for cuGetProcAddress, and everything else through that (PLAYER_DLSYM=1: everything through dlsym).
 //
 //   module NAME FILE | library NAME FILE | function NAME MODULE KERNEL | kernel NAME LIBRARY KERNEL | unload MODULE
-//   alloc NAME BYTES | free NAME | allocasync NAME BYTES | allocpool NAME BYTES | freeasync NAME | upload NAME FILE | fill NAME VALUE COUNT | copy TO FROM BYTES | address NAME
-//   tensormap NAME BUFFER WIDTH HEIGHT
+//   alloc NAME BYTES | free NAME | allocasync NAME BYTES | allocpool NAME BYTES [POOL] | freeasync NAME | upload NAME FILE | fill NAME VALUE COUNT | copy TO FROM BYTES | peercopy TO FROM BYTES STREAM | address NAME
+//   tensormap NAME BUFFER TYPE SWIZZLE RANK SIZE... STRIDE... BOX...   (a stride less than the others)
 //   launch FUNCTION GRID BLOCK SHARED STREAM VALUE...    with kernelParams; GRID and BLOCK as x,y,z
 //   extra | coop | cluster as launch; `cluster` through cuLaunchKernelEx with a cluster of 2 and programmatic serialisation
 //   parallel THREADS COUNT FUNCTION GRID BLOCK SHARED STREAM VALUE...
@@ -225,8 +225,8 @@ bool Memory(const std::string& verb, std::istringstream& in) {
   } else if (verb == "allocasync") {
     Call("cuMemAllocAsync", &g.buffers[name], static_cast<size_t>(std::stoull(text)), Handle{});
   } else if (verb == "allocpool") {
-    Call("cuMemAllocFromPoolAsync", &g.buffers[name], static_cast<size_t>(std::stoull(text)), Handle{},
-         Handle{});
+    Call("cuMemAllocFromPoolAsync", &g.buffers[name], static_cast<size_t>(std::stoull(text)),
+         other.empty() ? Handle{} : Small(other), Handle{});
   } else if (verb == "freeasync") {
     Call("cuMemFreeAsync", g.buffers.at(name), Handle{});
   } else if (verb == "free") {
@@ -239,17 +239,26 @@ bool Memory(const std::string& verb, std::istringstream& in) {
          static_cast<size_t>(std::stoull(other)));
   } else if (verb == "copy") {
     Call("cuMemcpyDtoD", g.buffers.at(name), g.buffers.at(text), static_cast<size_t>(std::stoull(other)));
+  } else if (verb == "peercopy") {
+    std::string stream;
+    in >> stream;
+    Call("cuMemcpyPeerAsync", g.buffers.at(name), Handle{}, g.buffers.at(text), Handle{},
+         static_cast<size_t>(std::stoull(other)), Small(stream));
   } else if (verb == "address") {
     std::printf("%s %llu\n", name.c_str(), static_cast<unsigned long long>(g.buffers.at(name)));
   } else if (verb == "tensormap") {
-    std::string height;
-    in >> height;
-    const uint64_t size[2] = {std::stoull(other), std::stoull(height)}, stride[1] = {size[0] * 2};
-    const uint32_t box[2] = {64, 8}, step[2] = {1, 1};
+    uint32_t swizzle = 0, rank = 0, step[5] = {1, 1, 1, 1, 1}, box[5] = {};
+    uint64_t size[5] = {}, stride[5] = {};
+    in >> swizzle >> rank;
+    for (uint32_t i = 0; i < rank && rank <= 5; ++i) in >> size[i];
+    for (uint32_t i = 0; i + 1 < rank && rank <= 5; ++i) in >> stride[i];
+    for (uint32_t i = 0; i < rank && rank <= 5; ++i) in >> box[i];
+    if (!in) Fail("no tensor map");
     g.maps[name].resize(128);
-    Call("cuTensorMapEncodeTiled", static_cast<void*>(g.maps[name].data()), 6u, 2u, g.buffers.at(text),
+    Call("cuTensorMapEncodeTiled", static_cast<void*>(g.maps[name].data()),
+         static_cast<uint32_t>(std::stoul(other)), rank, g.buffers.at(text),
          static_cast<const uint64_t*>(size), static_cast<const uint64_t*>(stride),
-         static_cast<const uint32_t*>(box), static_cast<const uint32_t*>(step), 0u, 3u, 2u, 0u);
+         static_cast<const uint32_t*>(box), static_cast<const uint32_t*>(step), 0u, swizzle, 0u, 0u);
   } else {
     return false;
   }
