@@ -25,10 +25,10 @@ class AddressSpace {
 
   // What was at `source` when launch number `launch` was about to start is at `address` then.
   void Copy(uint64_t address, uint64_t source, uint64_t bytes, uint32_t launch);
-  size_t pools() const { return pools_.size(); }
 
-  // Buffers by address, those of the n-th pool named pool<n>_at_<address>: ranges that overlap became one. Contents outside of all ranges make a range of their own; those that would
-  // come behind the last of `launches` launches are left out. Returns the bytes of fills that were too long to be kept.
+  // Buffers by address, those of the n-th pool named pool<n>_at_<address>: ranges that overlap became one. Contents outside
+  // of all ranges make a range of their own; those that would come behind the last of `launches` launches are left out.
+  // Returns the bytes of fills that were too long to be kept.
   uint64_t MoveTo(trace::Trace* trace, uint32_t launches);
 
  private:
