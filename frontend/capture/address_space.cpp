@@ -63,30 +63,64 @@ bool AddressSpace::IsAllocated(uint64_t address) const {
   return false;
 }
 
-void AddressSpace::Write(uint64_t address, std::string bytes, uint32_t launch) {
+void AddressSpace::Write(uint64_t address, std::string bytes, Moment when) {
   if (address == 0 || bytes.empty()) return;
   const uint64_t size = bytes.size();
-  written_.push_back({address, size, launch, std::move(bytes), 0, 0, 0});
+  written_.push_back({Kind::kBytes, address, size, when, std::move(bytes), 0, 0, 0});
 }
 
 void AddressSpace::Fill(uint64_t address, uint32_t value, uint32_t element_bytes, uint64_t count,
-                        uint32_t launch) {
+                        Moment when) {
   uint64_t bytes = 0;
   if (address == 0 || count == 0 || (element_bytes != 1 && element_bytes != 2 && element_bytes != 4) ||
       __builtin_mul_overflow(count, uint64_t{element_bytes}, &bytes))
     return;
-  written_.push_back({address, bytes, launch, {}, value, element_bytes, 0});
+  written_.push_back({Kind::kFill, address, bytes, when, {}, value, element_bytes, 0});
 }
 
-void AddressSpace::Copy(uint64_t address, uint64_t source, uint64_t bytes, uint32_t launch) {
+void AddressSpace::Copy(uint64_t address, uint64_t source, uint64_t bytes, Moment when) {
   if (address == 0 || source == 0 || bytes == 0) return;
-  written_.push_back({address, bytes, launch, {}, 0, 0, source});
+  written_.push_back({Kind::kCopy, address, bytes, when, {}, 0, 0, source});
+}
+
+void AddressSpace::Forget(uint64_t address, uint64_t bytes, Moment when) {
+  if (address == 0 || bytes == 0) return;
+  written_.push_back({Kind::kUnknown, address, bytes, when, {}, 0, 0, 0});
+}
+
+void AddressSpace::DropCovered() {
+  const auto overlaps = [](uint64_t a, const Written& each, uint64_t bytes) {
+    return a < each.address + each.bytes && each.address < a + bytes;
+  };
+  for (size_t i = 0; i < written_.size(); ++i) {
+    const Written& unknown = written_[i];
+    if (unknown.kind != Kind::kUnknown || unknown.when.launch != 0) continue;
+    bool changes = false;
+    for (size_t j = 0; j < i; ++j) {
+      Written& each = written_[j];
+      if (each.bytes == 0 || each.when.launch != 0 || !overlaps(each.address, unknown, each.bytes)) continue;
+      const bool covered =
+          each.address >= unknown.address && each.address + each.bytes <= unknown.address + unknown.bytes;
+      const bool is_source =
+          std::any_of(written_.begin() + static_cast<std::ptrdiff_t>(j),
+                      written_.begin() + static_cast<std::ptrdiff_t>(i), [&](const Written& copy) {
+                        return copy.kind == Kind::kCopy && overlaps(copy.copied_from, each, copy.bytes);
+                      });
+      if (covered && !is_source)
+        each.bytes = 0;
+      else
+        changes = true;
+    }
+    if (!changes) written_[i].bytes = 0;
+  }
+  std::erase_if(written_, [](const Written& each) { return each.bytes == 0; });
 }
 
 std::vector<std::pair<uint64_t, uint64_t>> AddressSpace::Ranges() const {
   std::vector<std::pair<uint64_t, uint64_t>> ranges(allocations_.begin(), allocations_.end());
   for (const Written& each : written_)
-    if (!IsAllocated(each.address)) ranges.emplace_back(each.address, each.bytes);
+    if (each.kind != Kind::kUnknown && !IsAllocated(each.address))
+      ranges.emplace_back(each.address, each.bytes);
   std::sort(ranges.begin(), ranges.end());
   std::vector<std::pair<uint64_t, uint64_t>> merged;
   for (const auto& [address, bytes] : ranges) {
@@ -98,7 +132,10 @@ std::vector<std::pair<uint64_t, uint64_t>> AddressSpace::Ranges() const {
   return merged;
 }
 
-uint64_t AddressSpace::MoveTo(trace::Trace* trace, uint32_t launches) {
+uint64_t AddressSpace::MoveTo(trace::Trace* trace, uint32_t launches, const std::vector<uint32_t>& places) {
+  for (Written& each : written_)
+    if (each.when.transfer < places.size()) each.when.launch = places[each.when.transfer];
+  DropCovered();
   const auto ranges = Ranges();
   const auto first = static_cast<uint32_t>(trace->buffers.size());
   for (const auto& [address, bytes] : ranges) {
@@ -113,7 +150,7 @@ uint64_t AddressSpace::MoveTo(trace::Trace* trace, uint32_t launches) {
   }
   uint64_t left_out = 0;
   for (const Written& each : written_) {
-    if (each.launch >= launches && each.launch != 0) continue;
+    if (each.when.launch >= launches && each.when.launch != 0) continue;
     const auto range = Around(ranges, each.address);
     if (range == ranges.end()) continue;
     const uint64_t offset = each.address - range->first;
@@ -121,15 +158,17 @@ uint64_t AddressSpace::MoveTo(trace::Trace* trace, uint32_t launches) {
     trace::Content content;
     content.buffer = first + static_cast<uint32_t>(range - ranges.begin());
     content.offset_bytes = static_cast<int64_t>(offset);
-    content.before_launch = each.launch;
-    if (each.copied_from != 0) {
+    content.before_launch = each.when.launch;
+    if (each.kind == Kind::kUnknown) {
+      content.rule.copy_bytes = bytes;
+    } else if (each.kind == Kind::kCopy) {
       const auto source = Around(ranges, each.copied_from);
       if (source == ranges.end()) continue;
       content.rule.kind = trace::RuleKind::kCopy;
       content.rule.copy_buffer = first + static_cast<uint32_t>(source - ranges.begin());
       content.rule.copy_offset_bytes = each.copied_from - source->first;
       content.rule.copy_bytes = std::min(bytes, source->second - content.rule.copy_offset_bytes);
-    } else if (!each.data.empty()) {
+    } else if (each.kind == Kind::kBytes) {
       content.rule = BytesRule(each.data.substr(0, bytes));
     } else if (offset + bytes == range->second) {
       content.rule = FillRule(each.value, each.element_bytes);

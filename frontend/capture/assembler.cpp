@@ -76,11 +76,9 @@ void Assembler::Take(const pb::Record& record) {
     case pb::Record::kCopy:
       TakeCopy(record.copy());
       break;
-    case pb::Record::kFill: {
-      const pb::Fill& f = record.fill();
-      memory_.Fill(f.address(), f.value(), f.element_bytes(), f.count(), order_.launch_count());
+    case pb::Record::kFill:
+      TakeFill(record.fill());
       break;
-    }
     case pb::Record::kStreamEvent:
       TakeStreamEvent(record.stream_event());
       break;
@@ -100,7 +98,7 @@ void Assembler::Take(const pb::Record& record) {
       TakeCollective(record.collective());
       break;
     case pb::Record::kSnapshot:
-      memory_.Write(record.snapshot().address(), record.snapshot().data(), order_.launch_count());
+      TakeSnapshot(record.snapshot());
       break;
     case pb::Record::kTransfer: {
       Transfers& sum = captured_.transfers[TransferName(record.transfer().kind())];
@@ -155,41 +153,62 @@ bool Assembler::Append(const pb::Launch& from, uint64_t correlation, const std::
 
 void Assembler::TakeLaunch(const pb::Launch& launch) {
   if (launch.node() != 0) {
-    graphs_.SetLaunch(launch.node(), static_cast<uint32_t>(node_launches_.size()));
-    node_launches_.push_back(launch);
-    graph_kernels_.clear();
+    SetAction(launch.node(), launch);
     return;
   }
   last_launch_.erase(launch.thread());
   if (!Append(launch, launch.correlation(), {0})) return;
   const uint32_t index = order_.launch_count();
+  PlaceSnapshots(launch.thread(), index);
   last_launch_[launch.thread()] = index;
   captured_.trace.launches.back().stream = order_.Launch({launch.context(), launch.stream()});
   AttachCollectives(launch.thread(), index, captured_.trace.launches.back().name);
 }
 
 void Assembler::TakeGraphLaunch(const pb::GraphLaunch& launch) {
-  uint32_t unknown = 0;
-  auto found = graph_kernels_.find(launch.graph());
-  if (found == graph_kernels_.end())
-    found = graph_kernels_.emplace(launch.graph(), graphs_.Kernels(launch.graph(), &unknown)).first;
-  unknown_nodes_ += unknown;
+  auto [found, is_new] = graph_steps_.try_emplace(launch.graph());
+  GraphSteps& graph = found->second;
+  if (is_new) graph.steps = graphs_.Steps(launch.graph(), &graph.unknown);
+  unknown_nodes_.kernels += graph.unknown.kernels;
+  unknown_nodes_.transfers += graph.unknown.transfers;
+  unknown_nodes_.nested += graph.unknown.nested;
   const uint32_t first = order_.launch_count();
-  // Launches whose cubin is not known are left out; who waited for them waits for what they waited for.
+  PlaceSnapshots(launch.thread(), first);
+  // By step, what those behind it wait for. Launches whose cubin is not known are left out: who waited for them waits for what they waited
+  // for. Copies and fills take place at the start of the next launch.
   std::vector<std::vector<uint32_t>> stands_for, depends_on;
-  for (const Graphs::Kernel& kernel : found->second) {
+  std::vector<size_t> transfers;  // since the last launch
+  const auto add = [](const std::vector<uint32_t>& from, std::vector<uint32_t>* to) {
+    for (const uint32_t each : from)
+      if (std::find(to->begin(), to->end(), each) == to->end()) to->push_back(each);
+  };
+  const auto place = [&](size_t step, Moment when) {
+    const auto& action = node_actions_[graph.steps[step].action];
+    if (const auto* copy = std::get_if<pb::Copy>(&action)) Place(*copy, when);
+    if (const auto* fill = std::get_if<pb::Fill>(&action)) Place(*fill, when);
+  };
+  for (const Graphs::Step& step : graph.steps) {
     std::vector<uint32_t> before;
-    for (const uint32_t dependency : kernel.depends_on)
-      for (const uint32_t each : stands_for[dependency])
-        if (std::find(before.begin(), before.end(), each) == before.end()) before.push_back(each);
-    if (Append(node_launches_[kernel.launch], launch.correlation(), kernel.ids)) {
-      stands_for.push_back({static_cast<uint32_t>(depends_on.size())});
+    for (const uint32_t dependency : step.depends_on) add(stands_for[dependency], &before);
+    const auto next = static_cast<uint32_t>(depends_on.size());
+    const auto* kernel = std::get_if<pb::Launch>(&node_actions_[step.action]);
+    if (kernel == nullptr) {
+      transfers.push_back(stands_for.size());
+    } else if (Append(*kernel, launch.correlation(), step.ids)) {
+      for (const size_t transfer : transfers) {
+        place(transfer, {first + next});
+        add(stands_for[transfer], &before);
+        stands_for[transfer] = {next};
+      }
+      transfers.clear();
       depends_on.push_back(std::move(before));
-    } else {
-      stands_for.push_back(std::move(before));
+      before = {next};
     }
+    stands_for.push_back(std::move(before));
   }
-  const std::vector<uint32_t> streams = order_.LaunchGraph({launch.context(), launch.stream()}, depends_on);
+  const LaunchOrder::Stream stream{launch.context(), launch.stream()};
+  const std::vector<uint32_t> streams = order_.LaunchGraph(stream, depends_on);
+  for (const size_t transfer : transfers) place(transfer, {0, order_.Transfer(stream, false)});
   for (size_t i = 0; i < streams.size(); ++i) {
     trace::Launch& each = captured_.trace.launches[first + i];
     each.stream = streams[i];
@@ -198,7 +217,7 @@ void Assembler::TakeGraphLaunch(const pb::GraphLaunch& launch) {
 }
 
 void Assembler::TakeGraphNode(const pb::GraphNode& node) {
-  graph_kernels_.clear();
+  graph_steps_.clear();
   switch (node.operation()) {
     case pb::GraphNode::created:
       graphs_.NodeCreated(node.graph(), node.node(), node.type(), node.id());
@@ -217,20 +236,29 @@ void Assembler::TakeGraphNode(const pb::GraphNode& node) {
   }
 }
 
-void Assembler::TakeStreamEvent(const pb::StreamEvent& event) {
-  const LaunchOrder::Stream stream{event.context(), event.stream()};
-  if (event.operation() == pb::StreamEvent::record) order_.RecordEvent(stream, event.event());
-  if (event.operation() == pb::StreamEvent::wait) order_.WaitForEvent(stream, event.event());
-  if (event.operation() == pb::StreamEvent::stream_destroyed) order_.DestroyStream(event.stream());
+void Assembler::SetAction(uint64_t node, std::variant<pb::Launch, pb::Copy, pb::Fill> action) {
+  graphs_.SetAction(node, static_cast<uint32_t>(node_actions_.size()));
+  node_actions_.push_back(std::move(action));
+  graph_steps_.clear();
 }
 
-void Assembler::TakeCopy(const pb::Copy& copy) {
-  if (!copy.data().empty()) {
-    memory_.Write(copy.destination(), copy.data(), order_.launch_count());
-  } else if (copy.destination() != 0 && copy.source() != 0 && memory_.IsAllocated(copy.source()) &&
-             memory_.IsAllocated(copy.destination())) {
-    memory_.Copy(copy.destination(), copy.source(), copy.size_bytes(), order_.launch_count());
-    order_.Copy({copy.context(), copy.stream()});
+void Assembler::TakeStreamEvent(const pb::StreamEvent& event) {
+  const LaunchOrder::Stream stream{event.context(), event.stream()};
+  switch (event.operation()) {
+    case pb::StreamEvent::record:
+      return order_.RecordEvent(stream, event.event());
+    case pb::StreamEvent::wait:
+      return order_.WaitForEvent(stream, event.event());
+    case pb::StreamEvent::stream_destroyed:
+      return order_.DestroyStream(event.stream());
+    case pb::StreamEvent::stream_synchronized:
+      return order_.SynchronizeStream(stream);
+    case pb::StreamEvent::event_synchronized:
+      return order_.SynchronizeEvent(event.event());
+    case pb::StreamEvent::context_synchronized:
+      return order_.SynchronizeContext(event.context());
+    default:
+      return;
   }
 }
 

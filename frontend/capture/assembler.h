@@ -6,6 +6,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "frontend/capture/address_space.h"
@@ -32,6 +33,14 @@ class Assembler {
   void TakeGraphNode(const pb::GraphNode& node);
   void TakeStreamEvent(const pb::StreamEvent& event);
   void TakeCopy(const pb::Copy& copy);
+  void TakeFill(const pb::Fill& fill);
+  void TakeSnapshot(const pb::Snapshot& snapshot);
+  void SetAction(uint64_t node, std::variant<pb::Launch, pb::Copy, pb::Fill> action);
+  // What a copy or a fill makes of memory at that moment.
+  void Place(const pb::Copy& copy, Moment when);
+  void Place(const pb::Fill& fill, Moment when);
+  // Contents that were read before the launch that the thread is about to make.
+  void PlaceSnapshots(uint32_t thread, uint32_t launch);
   void TakeDevice(const pb::Device& device);
   void TakeCollective(const pb::Collective& collective);
   void TakeNote(const pb::Note& note);
@@ -50,9 +59,12 @@ class Assembler {
   LaunchOrder order_;
   Graphs graphs_;
 
-  std::vector<pb::Launch> node_launches_;  // what nodes of graphs run
-  std::map<uint64_t, std::vector<Graphs::Kernel>>
-      graph_kernels_;  // of executable graphs, until a graph changes
+  std::vector<std::variant<pb::Launch, pb::Copy, pb::Fill>> node_actions_;  // what nodes of graphs do
+  struct GraphSteps {
+    std::vector<Graphs::Step> steps;
+    Graphs::Unknown unknown;
+  };
+  std::map<uint64_t, GraphSteps> graph_steps_;  // of executable graphs, until a graph changes
 
   // Where the records of a launch's kernels are looked for: (correlation, node), node 0 outside of graphs.
   std::map<std::pair<uint64_t, uint64_t>, uint32_t> launch_of_;
@@ -69,10 +81,14 @@ class Assembler {
   std::map<uint32_t, std::pair<std::string, std::string>> metrics_;      // name, unit
   std::map<std::tuple<uint32_t, uint64_t, uint32_t>, double> measured_;  // launch, pc + 1, metric
   std::map<uint32_t, std::vector<pb::Collective>> collectives_;  // by thread, not yet seen as a launch
+  std::map<uint32_t, std::vector<pb::Snapshot>> snapshots_;      // by thread, of its next launch
 
   std::map<std::string, uint64_t> left_out_;  // why -> launches
   uint64_t without_parameters_ = 0;
-  uint64_t unknown_nodes_ = 0;
+  Graphs::Unknown unknown_nodes_;  // of each graph launch
+  uint64_t unkept_copies_ = 0;     // to the device, of what was not kept
+  uint64_t unkept_bytes_ = 0;
+  uint64_t many_rows_ = 0;  // copies and fills of more rows than are kept
   uint64_t unsupported_maps_ = 0;
   uint64_t ambiguous_ = 0;
   uint64_t stray_samples_ = 0;  // of launches that were not recorded

@@ -101,7 +101,8 @@ Captured Assembler::Finish(bool in_order, uint64_t lost_bytes) {
   trace.edges = order_.Edges();
   JoinTimes();
   MoveCounters();
-  const uint64_t fill_bytes = memory_.MoveTo(&trace, static_cast<uint32_t>(trace.launches.size()));
+  const uint64_t fill_bytes =
+      memory_.MoveTo(&trace, static_cast<uint32_t>(trace.launches.size()), order_.places());
   modules_.Decode(&trace, &captured_.warnings);
 
   if (!in_order)
@@ -116,11 +117,26 @@ Captured Assembler::Finish(bool in_order, uint64_t lost_bytes) {
         count == 1 ? " was" : "es were", why));
   if (without_parameters_ != 0)
     Warn(fmt::format("{} launches have no parameter bytes: they are zero in the trace", without_parameters_));
-  if (unknown_nodes_ != 0)
+  const auto unknown_nodes = [&](uint32_t count, const char* what, const char* consequence) {
+    if (count != 0)
+      Warn(fmt::format("{} {} of graphs were made before the capture or by a call that is not watched: {}",
+                       count, what, consequence));
+  };
+  unknown_nodes(unknown_nodes_.kernels, "kernel nodes", "they are not in the trace");
+  unknown_nodes(unknown_nodes_.transfers, "copies and fills that are nodes",
+                "what they write is not in the trace");
+  if (unknown_nodes_.nested != 0)
     Warn(fmt::format(
-        "{} kernel nodes of graphs were made before the capture or by a call that is not watched: they "
-        "are not in the trace",
-        unknown_nodes_));
+        "{} child graphs or conditional nodes of graphs are not in the trace, nor what is in them",
+        unknown_nodes_.nested));
+  if (unkept_copies_ != 0)
+    Warn(fmt::format(
+        "{} copies to the device ({} bytes) came without their contents: what they wrote is unknown "
+        "to a replay, which says so where that steers a kernel; --snapshot keeps more",
+        unkept_copies_, unkept_bytes_));
+  if (many_rows_ != 0)
+    Warn(fmt::format("{} copies or fills have more than 4096 rows: what they wrote is unknown to a replay",
+                     many_rows_));
   if (unsupported_maps_ != 0)
     Warn(
         fmt::format("{} tensor maps have fields that heddle does not model: launches keep the driver's bytes",
@@ -133,6 +149,7 @@ Captured Assembler::Finish(bool in_order, uint64_t lost_bytes) {
   if (fill_bytes != 0) Warn(fmt::format("{} bytes of long fills inside buffers were left out", fill_bytes));
   trace.doc =
       fmt::format("captured: {} launches, {} measured", trace.launches.size(), captured_.measured_launches);
+  for (const std::string& warning : captured_.warnings) trace.doc += "\n" + warning;
   return std::move(captured_);
 }
 

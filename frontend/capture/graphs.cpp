@@ -6,8 +6,14 @@
 namespace heddle::capture {
 namespace {
 
-constexpr uint32_t kKernelNode = 0;  // CU_GRAPH_NODE_TYPE_KERNEL
-constexpr int kMostSteps = 64;       // along a chain of clones
+enum NodeType : uint32_t {
+  kKernel = 0,
+  kCopy = 1,
+  kFill = 2,
+  kChildGraph = 4,
+  kConditional = 13
+};                              // CUgraphNodeType
+constexpr int kMostSteps = 64;  // along a chain of clones
 
 }  // namespace
 
@@ -31,13 +37,13 @@ void Graphs::NodeDependsOn(uint64_t node, uint64_t dependency) {
 
 void Graphs::Instantiated(uint64_t graph, uint64_t executable) { executables_[executable] = graph; }
 
-void Graphs::SetLaunch(uint64_t node, uint32_t launch) { nodes_[node].launch = launch; }
+void Graphs::SetAction(uint64_t node, uint32_t action) { nodes_[node].action = action; }
 
-uint32_t Graphs::LaunchOf(uint64_t node) const {
+uint32_t Graphs::ActionOf(uint64_t node) const {
   for (int step = 0; step < kMostSteps; ++step) {
     const auto found = nodes_.find(node);
     if (found == nodes_.end()) return UINT32_MAX;
-    if (found->second.launch != UINT32_MAX) return found->second.launch;
+    if (found->second.action != UINT32_MAX) return found->second.action;
     node = found->second.original;
   }
   return UINT32_MAX;
@@ -54,8 +60,8 @@ std::vector<uint64_t> Graphs::DependenciesOf(uint64_t node) const {
   return {};
 }
 
-std::vector<Graphs::Kernel> Graphs::Kernels(uint64_t executable, uint32_t* unknown) const {
-  *unknown = 0;
+std::vector<Graphs::Step> Graphs::Steps(uint64_t executable, Unknown* unknown) const {
+  *unknown = {};
   const auto executable_graph = executables_.find(executable);
   const uint64_t graph = executable_graph == executables_.end() ? 0 : executable_graph->second;
   const auto members = graphs_.find(graph);
@@ -68,38 +74,35 @@ std::vector<Graphs::Kernel> Graphs::Kernels(uint64_t executable, uint32_t* unkno
     if (const uint64_t original = nodes_.at(node).original; original != 0)
       member_of.try_emplace(original, node);
   }
-  std::vector<Kernel> kernels;
+  std::vector<Step> steps;
   std::map<uint64_t, std::set<uint32_t>>
-      waits_for;  // member -> kernels that it waits for, itself in it where it is one
+      waits_for;  // member -> steps that who waits for it waits for: itself where it is one
   for (const uint64_t node : members->second) {  // creation order: dependences come first
-    std::set<uint32_t> before;
+    std::set<uint32_t>& before = waits_for[node];
     for (const uint64_t dependency : DependenciesOf(node)) {
       const auto member = member_of.find(dependency);
-      if (member == member_of.end()) continue;
+      if (member == member_of.end() || member->second == node) continue;
       if (const auto known = waits_for.find(member->second); known != waits_for.end())
         before.insert(known->second.begin(), known->second.end());
     }
     const Node& each = nodes_.at(node);
-    if (each.type != kKernelNode) {
-      waits_for[node] = std::move(before);
+    if (each.type == kChildGraph || each.type == kConditional) ++unknown->nested;
+    if (each.type != kKernel && each.type != kCopy && each.type != kFill) continue;
+    Step step;
+    step.is_kernel = each.type == kKernel;
+    step.action = ActionOf(node);
+    if (step.action == UINT32_MAX) {
+      ++(step.is_kernel ? unknown->kernels : unknown->transfers);
       continue;
     }
-    Kernel kernel;
-    kernel.launch = LaunchOf(node);
-    if (kernel.launch == UINT32_MAX) {
-      ++*unknown;
-      waits_for[node] = std::move(before);
-      continue;
-    }
-    kernel.ids.push_back(each.id);
+    step.ids.push_back(each.id);
     for (const uint64_t clone : each.clones)
-      if (const auto found = nodes_.find(clone); found != nodes_.end())
-        kernel.ids.push_back(found->second.id);
-    kernel.depends_on.assign(before.begin(), before.end());
-    kernels.push_back(std::move(kernel));
-    waits_for[node] = {static_cast<uint32_t>(kernels.size() - 1)};
+      if (const auto found = nodes_.find(clone); found != nodes_.end()) step.ids.push_back(found->second.id);
+    step.depends_on.assign(before.begin(), before.end());
+    steps.push_back(std::move(step));
+    before = {static_cast<uint32_t>(steps.size() - 1)};
   }
-  return kernels;
+  return steps;
 }
 
 }  // namespace heddle::capture

@@ -1,4 +1,4 @@
-// Graphs of a captured process: which launches a graph launch runs.
+// Graphs of a captured process: which launches, copies and fills a graph launch runs.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,23 @@ class Graphs {
   void NodeCloned(uint64_t graph, uint64_t node, uint64_t original, uint32_t type, uint64_t id);
   void NodeDependsOn(uint64_t node, uint64_t dependency);
   void Instantiated(uint64_t graph, uint64_t executable);
-  // The node runs this launch (an index of the caller's) from now on.
-  void SetLaunch(uint64_t node, uint32_t launch);
+  // The node does this from now on: a launch, or a copy or fill (an index of the caller's).
+  void SetAction(uint64_t node, uint32_t action);
 
-  struct Kernel {
-    uint32_t launch = 0;
+  struct Step {
+    bool is_kernel = false;
+    uint32_t action = 0;
     std::vector<uint64_t> ids;         // CUPTI's numbers that its records may carry
-    std::vector<uint32_t> depends_on;  // earlier kernels in the list
+    std::vector<uint32_t> depends_on;  // earlier steps in the list
   };
-  // The kernels of an executable graph, each after those that it waits for. Copies and fills between them only pass dependences on.
-  // `unknown` counts kernel nodes whose launch was not seen.
-  std::vector<Kernel> Kernels(uint64_t executable, uint32_t* unknown) const;
+  // Nodes that do something, and what that is was not seen.
+  struct Unknown {
+    uint32_t kernels = 0;
+    uint32_t transfers = 0;
+    uint32_t nested = 0;  // child graphs, conditional nodes
+  };
+  // The kernels, copies and fills of an executable graph, each after those that it waits for. Other nodes only pass dependences on.
+  std::vector<Step> Steps(uint64_t executable, Unknown* unknown) const;
 
  private:
   struct Node {
@@ -33,11 +39,11 @@ class Graphs {
     uint64_t original = 0;  // 0: none
     uint64_t id = 0;
     uint32_t type = 0;
-    uint32_t launch = UINT32_MAX;
+    uint32_t action = UINT32_MAX;
     std::vector<uint64_t> depends_on;
     std::vector<uint64_t> clones;
   };
-  uint32_t LaunchOf(uint64_t node) const;
+  uint32_t ActionOf(uint64_t node) const;
   std::vector<uint64_t> DependenciesOf(uint64_t node) const;
 
   std::map<uint64_t, Node> nodes_;

@@ -277,6 +277,17 @@ Status DeviceMemory::Copy(uint64_t to, uint64_t from, uint64_t bytes) {
   });
 }
 
+Status DeviceMemory::Forget(uint64_t address, uint64_t bytes) {
+  return ForEachPiece(address, bytes, [&](uint64_t, uint64_t at, uint32_t piece) {
+    if (!Find(at)->known && PageAt(at)->data.load(std::memory_order_acquire) == nullptr)
+      return;  // they are so
+    uint8_t* bits = KnownBits(at);
+    std::memset(Locate(at, piece), 0, piece);
+    for (uint64_t i = at & (kPageBytes - 1); i < (at & (kPageBytes - 1)) + piece; ++i)
+      bits[i / 8] = static_cast<uint8_t>(bits[i / 8] & ~(1u << (i % 8)));
+  });
+}
+
 void DeviceMemory::CopyPiece(uint64_t to, uint64_t from, uint32_t bytes) {
   if (IsStale(from)) MarkStale(to);
   const uint8_t* data = Locate(from, bytes);

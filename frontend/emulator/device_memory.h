@@ -80,6 +80,8 @@ class DeviceMemory final : public isa::MemoryImage {
 
   // What a copy on the device does: bytes that are not known, or stale, are so at their new place too. Not to be called while SMs run.
   Status Copy(uint64_t to, uint64_t from, uint64_t bytes);
+  // From now on these bytes are as those of a buffer of unknown contents, zeros to who reads them. Not to be called while SMs run.
+  Status Forget(uint64_t address, uint64_t bytes);
 
   // The bytes themselves, or nullptr when any of them lies outside a buffer. An access must not cross a page.
   uint8_t* Locate(uint64_t address, uint32_t bytes) {

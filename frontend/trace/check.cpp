@@ -61,6 +61,12 @@ class Checker {
     report.none = check.none();
     if (!report.none.empty()) return report;
     HEDDLE_RETURN_IF_ERROR(Compute(check));
+    if (!unknown_.empty()) {
+      report.none = fmt::format(
+          "the contents of '{}' before the first launch are not all known: there is nothing to compare with",
+          unknown_);
+      return report;
+    }
     for (int i = 0; i < check.compare_size(); ++i) {
       HEDDLE_ASSIGN_OR_RETURN(report.comparisons.emplace_back(),
                               Compare(check.compare(i), fmt::format("{}, compare {}", trace_.name, i)));
@@ -86,19 +92,23 @@ class Checker {
     return Ok();
   }
 
-  // The buffer's contents before the first launch, as a tensor.
+  // The buffer's contents before the first launch, as a tensor. Bytes that are not given, or come by a copy, are zeros here, and the
+  // reference that is computed from them is none: `unknown_`.
   Status LoadBuffer(const std::string& name) {
     if (operands_.tensors.contains(name)) return Ok();
     const auto found = std::find_if(resolved_.buffers.begin(), resolved_.buffers.end(),
                                     [&](const ResolvedBuffer& b) { return b.name == name; });
     if (found == resolved_.buffers.end()) return Ok();  // the operation says what it misses
     std::vector<std::byte> bytes(found->size_bytes);
+    std::vector<bool> known(found->size_bytes, false);
     for (const ResolvedContent& content : resolved_.contents) {
       if (content.buffer != found - resolved_.buffers.begin() || content.before_launch != 0) continue;
-      if (content.source == nullptr)
-        return operands_.Bad(fmt::format("the contents of '{}' are not known", name));
+      const auto first = known.begin() + static_cast<std::ptrdiff_t>(content.offset_bytes);
+      std::fill(first, first + static_cast<std::ptrdiff_t>(content.size_bytes), content.source != nullptr);
+      if (content.source == nullptr) continue;
       content.source->Fill(0, std::span(bytes).subspan(content.offset_bytes, content.size_bytes));
     }
+    if (std::find(known.begin(), known.end(), false) != known.end()) unknown_ = name;
     operands_.tensors[name] = FromBytes(found->type, found->shape, bytes);
     return Ok();
   }
@@ -193,6 +203,7 @@ class Checker {
   const ReadMemory& read_;
   Scope scope_;
   Operands operands_;
+  std::string unknown_;  // an input whose contents are not known; empty: none
 };
 
 }  // namespace

@@ -40,7 +40,7 @@ struct ContentRule {
   std::vector<std::byte> bytes;  // kBytes
   uint32_t copy_buffer = 0;      // kCopy: index of the buffer, offset in it, and how much
   uint64_t copy_offset_bytes = 0;
-  uint64_t copy_bytes = 0;
+  uint64_t copy_bytes = 0;       // kUnknown: how much, 0: up to the buffer's end
   bool operator==(const ContentRule&) const = default;
 };
 

@@ -104,7 +104,8 @@ void PrintMemory(const Trace& trace, Printer* out) {
         r.bytes.size(), r.kind == RuleKind::kBytes ? Sha256Hex(r.bytes) : "",
         r.kind == RuleKind::kCopy ? fmt::format(" copy {} bytes of buffer {} from {}", r.copy_bytes,
                                                 r.copy_buffer, r.copy_offset_bytes)
-                                  : "");
+        : r.kind == RuleKind::kUnknown && r.copy_bytes != 0 ? fmt::format(" {} bytes", r.copy_bytes)
+                                                            : "");
   }
   for (const TensorMap& t : trace.tensor_maps)
     out->Line(

@@ -162,7 +162,14 @@ class Resolver {
                    "capture or build the trace again");
       resolved.size_bytes = rule.copy_bytes;
       resolved.copied_from = from.address + rule.copy_offset_bytes;
-    } else if (rule.kind != RuleKind::kUnknown) {
+    } else if (rule.kind == RuleKind::kUnknown) {
+      if (rule.copy_bytes > resolved.size_bytes)
+        return Bad(
+            place,
+            fmt::format("{} bytes are unknown, the buffer has {}", rule.copy_bytes, resolved.size_bytes),
+            "capture the trace again");
+      if (rule.copy_bytes != 0) resolved.size_bytes = rule.copy_bytes;
+    } else {
       const uint64_t count = resolved.size_bytes / SizeOf(rule.type);
       ContentSource::Numbers numbers;
       HEDDLE_ASSIGN_OR_RETURN(

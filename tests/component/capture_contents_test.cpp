@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <set>
 #include <sstream>
 
 #include "frontend/trace/build.h"
 #include "frontend/trace/htrace.h"
-#include "sim/isa/tensor_map.h"
 #include "tests/support/capture_run.h"
+#include "tests/support/captured_trace.h"
 
 namespace heddle {
 namespace {
@@ -20,95 +21,11 @@ using testing::HasSubstr;
 using testing_support::CaptureFolder;
 using testing_support::Outcome;
 using testing_support::ReadFile;
+using testing_support::ScriptOf;
 using testing_support::Shell;
+using testing_support::WithCheckOf;
 
 const std::string kHeddle = HEDDLE_BINARY_DIR "/tools/heddle/heddle ";
-
-std::string Text(const std::vector<std::byte>& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-// A player's script that does what a committed trace describes.
-std::string ScriptOf(const trace::Trace& trace, const trace::ResolvedTrace& resolved,
-                     const CaptureFolder& folder) {
-  std::string script;
-  for (size_t m = 0; m < trace.modules.size(); ++m)
-    script += "module m" + std::to_string(m) + " " +
-              folder.Write("m" + std::to_string(m) + ".cubin", Text(trace.modules[m].cubin)) + "\n";
-  for (size_t f = 0; f < trace.functions.size(); ++f)
-    script += "function f" + std::to_string(f) + " m" + std::to_string(trace.functions[f].module) + " " +
-              trace.functions[f].name + "\n";
-  for (size_t b = 0; b < resolved.buffers.size(); ++b)
-    script += "alloc b" + std::to_string(b) + " " + std::to_string(resolved.buffers[b].size_bytes) + "\n";
-  for (const trace::ResolvedContent& content : resolved.contents) {
-    std::vector<std::byte> bytes(content.size_bytes);
-    content.source->Fill(0, bytes);
-    const std::string name = "b" + std::to_string(content.buffer);
-    script += "upload " + name + " " + folder.Write(name, Text(bytes)) + "\n";
-  }
-  for (const trace::TensorMap& entry : trace.tensor_maps) {
-    const isa::TensorMap map = isa::DecodeTensorMap(std::span<const std::byte, isa::kTensorMapBytes>(
-        &resolved.launches[entry.launch].parameters[entry.parameter_offset], isa::kTensorMapBytes));
-    script += "tensormap map" + std::to_string(entry.parameter_offset) + " b" + std::to_string(entry.buffer) +
-              " 9 " + std::to_string(static_cast<int>(map.swizzle)) + " " + std::to_string(map.rank);
-    for (uint32_t i = 0; i < map.rank; ++i) script += " " + std::to_string(map.size[i]);
-    for (uint32_t i = 1; i < map.rank; ++i) script += " " + std::to_string(map.stride_bytes[i]);
-    for (uint32_t i = 0; i < map.rank; ++i) script += " " + std::to_string(map.box[i]);
-    script += "\n";
-  }
-  for (size_t l = 0; l < trace.launches.size(); ++l) {
-    const trace::ResolvedLaunch& launch = resolved.launches[l];
-    const auto extent = [](Dim3 d) {
-      return std::to_string(d.x) + "," + std::to_string(d.y) + "," + std::to_string(d.z);
-    };
-    script += "launch f" + std::to_string(launch.function) + " " + extent(launch.grid) + " " +
-              extent(launch.block) + " " + std::to_string(launch.dynamic_shared_bytes) + " 0";
-    for (const trace::ParameterSlot& slot : trace.functions[launch.function].parameters) {
-      if (slot.size_bytes == isa::kTensorMapBytes) {
-        script += " m:map" + std::to_string(slot.offset);
-        continue;
-      }
-      uint64_t value = 0;
-      std::memcpy(&value, launch.parameters.data() + slot.offset, slot.size_bytes);
-      std::string word = (slot.size_bytes == 8 ? " q:" : " i:") + std::to_string(value);
-      for (size_t b = 0; b < resolved.buffers.size() && slot.size_bytes == 8; ++b)
-        if (value - resolved.buffers[b].address < resolved.buffers[b].size_bytes)
-          word = " b:b" + std::to_string(b) + "+" + std::to_string(value - resolved.buffers[b].address);
-      script += word;
-    }
-    script += "\n";
-  }
-  return script;
-}
-
-// Captured contents, parameters and code; the check and the decoded SASS of the original. The buffers get their names and types back.
-trace::Trace WithCheckOf(const trace::Trace& original, const trace::ResolvedTrace& resolved,
-                         trace::Trace captured) {
-  captured.check = original.check;
-  captured.sass = original.sass;
-  EXPECT_EQ(captured.functions.size(), original.functions.size());
-  // The player allocates in the original's order; captured buffers are sorted by address, and the parameters tell which is which.
-  for (const trace::ParameterSlot& slot : original.functions[0].parameters) {
-    if (slot.size_bytes != 8) continue;
-    uint64_t was = 0, is = 0;
-    std::memcpy(&was, resolved.launches[0].parameters.data() + slot.offset, 8);
-    std::memcpy(&is, captured.launches[0].parameters.data() + slot.offset, 8);
-    for (size_t b = 0; b < resolved.buffers.size(); ++b) {
-      if (resolved.buffers[b].address != was) continue;
-      for (trace::Buffer& buffer : captured.buffers) {
-        if (buffer.address != is) continue;
-        buffer.name = original.buffers[b].name;
-        buffer.type = original.buffers[b].type;
-        buffer.shape.clear();
-        for (const uint64_t extent : resolved.buffers[b].shape)
-          buffer.shape.emplace_back(static_cast<int64_t>(extent));
-      }
-    }
-  }
-  captured.defines = {};
-  for (const auto& [name, value] : resolved.defines) captured.defines.emplace_back(name, trace::Expr(value));
-  return captured;
-}
 
 // The whole way: a committed kernel's launch, played to the capture by a real process, is executed and gives the numbers that the
 // reference computes from the captured inputs. With a parameter changed, it does not.
@@ -346,6 +263,62 @@ TEST(CaptureContents, PlanNamesTheBuffersThatSteer) {
       if (value == buffer.address) named.insert(buffer.name);
   }
   EXPECT_THAT(named, ElementsAre("block_table", "lengths"));
+}
+
+// What a user does: a first capture, its plan, a second capture with the plan's buffers; a decode step takes kilobytes and runs as the original
+// does. Keys and values, which no plan names, come to the device as model and cache do: by uploads that are not kept.
+TEST(CaptureContents, APlannedDecodeStepTakesKilobytesAndRuns) {
+  const Result<trace::Trace> original =
+      trace::ReadTrace(HEDDLE_SOURCE_DIR "/traces/paged_decode.sm_80.htrace");
+  ASSERT_TRUE(original.ok());
+  const trace::Symbols small = {{"sequences", 2}, {"max_length", 256}, {"min_length", 64}};
+  const Result<trace::ResolvedTrace> resolved = trace::Resolve(*original, trace::TypicalDevice(), small);
+  ASSERT_TRUE(resolved.ok());
+  const CaptureFolder folder;
+  std::string script = ScriptOf(*original, *resolved, folder);
+  // A kernel wrote the steering buffers: their contents come by a snapshot or not at all.
+  for (size_t b = 0; b < resolved->buffers.size(); ++b) {
+    const std::string name = "b" + std::to_string(b);
+    if (resolved->buffers[b].name != "block_table" && resolved->buffers[b].name != "lengths") continue;
+    const size_t at = script.find("upload " + name + " ");
+    ASSERT_NE(at, std::string::npos);
+    script.replace(at, 6, "poke");
+  }
+  const std::string heddle = HEDDLE_BINARY_DIR "/tools/heddle/heddle ";
+  const auto with_code = [&](const std::string& name) {
+    trace::Trace trace = folder.Read(name);
+    trace.sass = original->sass;  // without a disassembler on this machine
+    EXPECT_TRUE(trace::WriteTrace(trace, folder.Path(name)).ok());
+  };
+  const auto count = [&](const std::string& name, const std::string& define) {
+    const std::string db = folder.Path(define.empty() ? "captured.db" : "original.db");
+    const Outcome run =
+        Shell(heddle + "run " + name + define + " -q --no-table -a a100_sxm4_80gb --db " + db);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return Shell(
+               heddle + "db query " + db +
+               " \"SELECT value FROM stat JOIN stat_def USING (stat_id) WHERE name = 'smsp_inst_executed'\"")
+        .out;
+  };
+  const Outcome first = folder.CaptureRaw(script);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  with_code("out.htrace");
+  const std::string plan = folder.Path("plan");
+  ASSERT_EQ(Shell(heddle + "trace plan " + folder.Path("out.htrace") + " -o " + plan).exit_code, 0);
+  // Without the plan's buffers it is not complete, and says so.
+  const Outcome without =
+      Shell(heddle + "run " + folder.Path("out.htrace") + " -a a100_sxm4_80gb --db " + folder.Path("w.db"));
+  EXPECT_EQ(without.exit_code, 4);
+  EXPECT_THAT(without.err, HasSubstr("the trace is not complete"));
+  std::filesystem::remove(folder.Path("out.htrace"));
+  const Outcome second = folder.CaptureRaw(script, "--snapshot index --plan " + plan);
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_LT(std::filesystem::file_size(folder.Path("out.htrace")), original->modules[0].cubin.size() + 16000);
+  with_code("out.htrace");
+  std::string defines;
+  for (const auto& [name, value] : small) defines += " -d " + name + "=" + std::to_string(value);
+  EXPECT_EQ(count(folder.Path("out.htrace"), ""),
+            count(HEDDLE_SOURCE_DIR "/traces/paged_decode.sm_80.htrace", defines));
 }
 
 }  // namespace

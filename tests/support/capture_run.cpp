@@ -29,17 +29,19 @@ std::string CaptureFolder::Write(const std::string& name, const std::string& byt
 }
 
 Outcome CaptureFolder::Capture(const std::string& script, const std::string& options,
-                               const std::string& environment) const {
-  return CaptureRaw("module m " + cubin_ + "\nfunction f m k\nalloc a 4096\n" + script, options, environment);
+                               const std::string& environment, const std::string& before) const {
+  return CaptureRaw("module m " + cubin_ + "\nfunction f m k\nalloc a 4096\n" + script, options, environment,
+                    before);
 }
 
 Outcome CaptureFolder::CaptureRaw(const std::string& script, const std::string& options,
-                                  const std::string& environment) const {
+                                  const std::string& environment, const std::string& before) const {
   const std::string file = Write("script", script);
-  return Shell(
-      "LD_LIBRARY_PATH=" HEDDLE_BINARY_DIR "/tests/support/capture/doubles HEDDLE_NVDISASM=/nonexistent " +
-      environment + " " HEDDLE_BINARY_DIR "/tools/heddle/heddle capture -o " + Path("out.htrace") + " " +
-      options + " -- " HEDDLE_BINARY_DIR "/tests/support/capture/heddle_capture_player " + file);
+  return Shell("LD_LIBRARY_PATH=" HEDDLE_BINARY_DIR
+               "/tests/support/capture/doubles HEDDLE_NVDISASM=/nonexistent " +
+               environment + " " HEDDLE_BINARY_DIR "/tools/heddle/heddle capture -o " + Path("out.htrace") +
+               " " + options + " -- " + before +
+               " " HEDDLE_BINARY_DIR "/tests/support/capture/heddle_capture_player " + file);
 }
 
 trace::Trace CaptureFolder::Read(const std::string& name) const {

@@ -21,12 +21,12 @@ class CaptureFolder {
   // A cubin of one such kernel of another name.
   std::string WriteCubin(const std::string& name, const std::string& kernel) const;
 
-  // "module m <cubin>", "function f m k", "alloc a 4096", then `script`.
+  // "module m <cubin>", "function f m k", "alloc a 4096", then `script`. `before`: what stands in front of the command.
   Outcome Capture(const std::string& script, const std::string& options = "",
-                  const std::string& environment = "") const;
+                  const std::string& environment = "", const std::string& before = "") const;
   // The script alone.
   Outcome CaptureRaw(const std::string& script, const std::string& options = "",
-                     const std::string& environment = "") const;
+                     const std::string& environment = "", const std::string& before = "") const;
   // What a capture wrote to out.htrace. Fails the test where it cannot be read.
   trace::Trace Read(const std::string& name = "out.htrace") const;
   // Files that match out*.htrace, sorted.

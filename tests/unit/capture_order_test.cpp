@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <tuple>
 
 #include "frontend/capture/address_space.h"
 #include "frontend/capture/graphs.h"
@@ -49,51 +50,102 @@ TEST(LaunchOrder, AStreamThatWasDestroyedIsAnotherWhenItsHandleReturns) {
   EXPECT_NE(order.Launch(kA), first);
 }
 
-// The copy is made when the next launch starts, whosever it is: so that one waits for what wrote the source, and what follows in the
-// copy's stream waits for it.
-TEST(LaunchOrder, ACopyIsMadeBeforeTheNextLaunch) {
+using Places = std::vector<uint32_t>;
+constexpr uint32_t kNowhere = LaunchOrder::kNowhere;
+
+// Work of another stream goes on beside a copy: the copy waits for its own stream's next launch.
+TEST(LaunchOrder, ATransferTakesPlaceBeforeTheNextLaunchOfItsStream) {
   LaunchOrder order;
   order.Launch(kA);  // 0
-  order.Copy(kA);
+  EXPECT_EQ(order.Transfer(kA, false), 0u);
   order.Launch(kB);  // 1
-  order.Launch(kA);  // 2
-  order.Copy(kA);
-  order.Launch(kA);  // 3: no edge, the stream orders them
-  order.Copy(kB);
-  order.LaunchGraph(kA, {{}, {}, {0, 1}});  // 4, 5, 6: 4 has the copy
-  EXPECT_THAT(order.Edges(),
-              ElementsAre(trace::Edge{0, 1}, trace::Edge{1, 2}, trace::Edge{1, 4}, trace::Edge{1, 5},
-                          trace::Edge{3, 5}, trace::Edge{4, 5}, trace::Edge{5, 6}));
+  order.Launch(kA);  // 2 takes it
+  EXPECT_EQ(order.Transfer(kA, false), 1u);
+  EXPECT_EQ(order.places(), (Places{2, kNowhere}));
+  EXPECT_THAT(order.Edges(), IsEmpty());
 }
 
-// kernel 1 -> copy 2 -> kernel 3: the copy hands the dependence on.
-TEST(Graphs, DependencesGoThroughNodesThatAreNoKernels) {
+// Behind an event it belongs to whoever waited first; the others wait for that launch.
+TEST(LaunchOrder, ATransferTakesPlaceBeforeWhoeverIsBehindItFirst) {
+  LaunchOrder order;
+  order.Launch(kA);  // 0
+  order.Transfer(kA, false);
+  order.RecordEvent(kA, 5);
+  order.Transfer(kA, false);  // behind the event
+  order.WaitForEvent(kB, 5);
+  order.Launch(kB);  // 1 takes the first
+  order.Launch(kA);  // 2 takes the second
+  EXPECT_EQ(order.places(), (Places{1, 2}));
+  EXPECT_THAT(order.Edges(), ElementsAre(trace::Edge{0, 1}, trace::Edge{1, 2}));
+}
+
+TEST(LaunchOrder, WhatTheHostWaitedForIsBeforeTheNextLaunchOfAnyStream) {
+  const auto place_after = [](auto wait) {
+    LaunchOrder order;
+    order.Launch(kA);  // 0
+    order.Transfer(kA, false);
+    order.RecordEvent(kA, 5);
+    wait(order);
+    order.Launch(kB);  // 1
+    return order.places()[0];
+  };
+  EXPECT_EQ(place_after([](LaunchOrder&) {}), kNowhere);
+  EXPECT_EQ(place_after([](LaunchOrder& order) { order.SynchronizeStream(kA); }), 1u);
+  EXPECT_EQ(place_after([](LaunchOrder& order) { order.SynchronizeStream(kB); }), kNowhere);
+  EXPECT_EQ(place_after([](LaunchOrder& order) { order.SynchronizeEvent(5); }), 1u);
+  EXPECT_EQ(place_after([](LaunchOrder& order) { order.SynchronizeContext(kA.first); }), 1u);
+  EXPECT_EQ(place_after([](LaunchOrder& order) { order.DestroyStream(kA.second); }), 1u);
+  LaunchOrder order;
+  order.Transfer(kA, true);
+  order.Launch(kB);  // 0
+  order.Launch(kA);  // 1 is behind it too
+  EXPECT_EQ(order.places(), Places{0});
+  EXPECT_THAT(order.Edges(), ElementsAre(trace::Edge{0, 1}));
+}
+
+TEST(LaunchOrder, AGraphTakesTransfersWithItsFirstLaunch) {
+  LaunchOrder order;
+  order.Launch(kA);  // 0
+  order.Transfer(kA, false);
+  order.LaunchGraph(kA, {{}, {}, {0, 1}});  // 1, 2, 3: 1 has the copy
+  EXPECT_EQ(order.places(), Places{1});
+  EXPECT_THAT(order.Edges(), ElementsAre(trace::Edge{0, 2}, trace::Edge{1, 2}, trace::Edge{2, 3}));
+}
+
+// kernel 1 -> copy 2 -> host function 3 -> kernel 4
+TEST(Graphs, StepsAreWhatNodesDoAndOthersHandDependencesOn) {
   Graphs graphs;
-  graphs.NodeCreated(100, 1, 0, 71);
-  graphs.NodeCreated(100, 2, 1, 72);
-  graphs.NodeCreated(100, 3, 0, 73);
-  graphs.NodeDependsOn(2, 1);
-  graphs.NodeDependsOn(3, 2);
-  graphs.SetLaunch(1, 0);
-  graphs.SetLaunch(3, 1);
-  graphs.NodeCloned(200, 11, 1, 0, 81);
-  graphs.NodeCloned(200, 12, 2, 1, 82);
-  graphs.NodeCloned(200, 13, 3, 0, 83);
+  constexpr uint32_t kTypes[] = {0, 1, 3, 0};
+  for (uint64_t node = 1; node <= 4; ++node) graphs.NodeCreated(100, node, kTypes[node - 1], 70 + node);
+  for (uint64_t node = 2; node <= 4; ++node) graphs.NodeDependsOn(node, node - 1);
+  graphs.SetAction(1, 5);
+  graphs.SetAction(2, 6);
+  graphs.SetAction(4, 7);
+  for (uint64_t node = 1; node <= 4; ++node)
+    graphs.NodeCloned(200, 10 + node, node, kTypes[node - 1], 80 + node);
   graphs.Instantiated(100, 500);
   graphs.Instantiated(200, 501);
-  uint32_t unknown = 0;
+  Graphs::Unknown unknown;
   for (const uint64_t executable : {500u, 501u}) {
-    const auto kernels = graphs.Kernels(executable, &unknown);
-    ASSERT_EQ(kernels.size(), 2u);
-    EXPECT_EQ(kernels[1].launch, 1u);
-    EXPECT_THAT(kernels[0].depends_on, IsEmpty());
-    EXPECT_THAT(kernels[1].depends_on, ElementsAre(0));
-    EXPECT_THAT(kernels[1].ids, testing::Contains(83));
+    const auto steps = graphs.Steps(executable, &unknown);
+    ASSERT_EQ(steps.size(), 3u);
+    EXPECT_TRUE(steps[0].is_kernel);
+    EXPECT_FALSE(steps[1].is_kernel);
+    EXPECT_EQ(steps[1].action, 6u);
+    EXPECT_EQ(steps[2].action, 7u);
+    EXPECT_THAT(steps[0].depends_on, IsEmpty());
+    EXPECT_THAT(steps[1].depends_on, ElementsAre(0));
+    EXPECT_THAT(steps[2].depends_on, ElementsAre(1));
+    EXPECT_THAT(steps[2].ids, testing::Contains(84));
   }
-  EXPECT_EQ(unknown, 0u);
-  graphs.NodeCreated(100, 4, 0, 74);
-  EXPECT_EQ(graphs.Kernels(500, &unknown).size(), 2u);
-  EXPECT_EQ(unknown, 1u);
+  EXPECT_EQ(unknown.kernels + unknown.transfers + unknown.nested, 0u);
+  graphs.NodeCreated(100, 5, 0, 75);
+  graphs.NodeCreated(100, 6, 2, 76);
+  graphs.NodeCreated(100, 7, 4, 77);
+  EXPECT_EQ(graphs.Steps(500, &unknown).size(), 3u);
+  EXPECT_EQ(unknown.kernels, 1u);
+  EXPECT_EQ(unknown.transfers, 1u);
+  EXPECT_EQ(unknown.nested, 1u);
 }
 
 TEST(AddressSpace, OverlappingAllocationsBecomeOneBufferAndContentsKeepTheirTime) {
@@ -101,13 +153,13 @@ TEST(AddressSpace, OverlappingAllocationsBecomeOneBufferAndContentsKeepTheirTime
   memory.Allocate(0x1000, 0x100);
   memory.Allocate(0x1080, 0x100);  // after the first was freed
   memory.Allocate(0x8000, 16);
-  memory.Write(0x1090, "abcd", 0);
-  memory.Write(0x1090, "efgh", 2);
-  memory.Write(0x1090, "late", 3);  // behind the last launch
-  memory.Write(0x9000, "lost", 0);  // memory whose allocation was not seen
-  memory.Fill(0x8000, 0, 4, 4, 1);
+  memory.Write(0x1090, "abcd", {0});
+  memory.Write(0x1090, "efgh", {2});
+  memory.Write(0x1090, "late", {3});     // behind the last launch
+  memory.Write(0x9000, "lost", {0});     // memory whose allocation was not seen
+  memory.Fill(0x8000, 0, 4, 4, {0, 0});  // a transfer that takes place before launch 1
   trace::Trace trace;
-  EXPECT_EQ(memory.MoveTo(&trace, 3), 0u);
+  EXPECT_EQ(memory.MoveTo(&trace, 3, {1}), 0u);
   ASSERT_EQ(trace.buffers.size(), 3u);
   EXPECT_EQ(trace.buffers[0].shape[0].value, 0x180);
   ASSERT_EQ(trace.contents.size(), 4u);
@@ -115,6 +167,36 @@ TEST(AddressSpace, OverlappingAllocationsBecomeOneBufferAndContentsKeepTheirTime
   EXPECT_EQ(trace.contents[1].before_launch, 2u);
   EXPECT_EQ(trace.contents[2].buffer, 2u);
   EXPECT_EQ(trace.contents[3].rule.kind, trace::RuleKind::kZeros);
+  EXPECT_EQ(trace.contents[3].before_launch, 1u);
+}
+
+// What was not kept hides what was there before it: it is no longer known. Before the first launch that needs no word.
+TEST(AddressSpace, WhatWasNotKeptIsUnknown) {
+  AddressSpace memory;
+  memory.Allocate(0x1000, 0x1000);
+  memory.Fill(0x1000, 0, 1, 0x100, {0});
+  memory.Forget(0x1000, 0x100, {0});  // covers the fill
+  memory.Write(0x1400, "kept", {0});
+  memory.Forget(0x1402, 2, {0});  // a part of it
+  memory.Write(0x1800, "read", {0});
+  memory.Copy(0x1900, 0x1800, 4, {0});
+  memory.Forget(0x1800, 4, {0});  // covers what the copy needs
+  memory.Forget(0x1f00, 0x80, {0});
+  memory.Forget(0x1f00, 0x80, {2});  // a launch may have written there
+  memory.Forget(0x9000, 16, {2});    // no memory of the device
+  trace::Trace trace;
+  memory.MoveTo(&trace, 3);
+  ASSERT_EQ(trace.buffers.size(), 1u);
+  std::vector<std::tuple<int64_t, trace::RuleKind, uint32_t>> found;
+  for (const trace::Content& each : trace.contents)
+    found.emplace_back(each.offset_bytes.value, each.rule.kind, each.before_launch);
+  using trace::RuleKind;
+  EXPECT_THAT(
+      found, ElementsAre(std::tuple(0x400, RuleKind::kBytes, 0), std::tuple(0x402, RuleKind::kUnknown, 0),
+                         std::tuple(0x800, RuleKind::kBytes, 0), std::tuple(0x900, RuleKind::kCopy, 0),
+                         std::tuple(0x800, RuleKind::kUnknown, 0), std::tuple(0xf00, RuleKind::kUnknown, 2)));
+  EXPECT_EQ(trace.contents[1].rule.copy_bytes, 2u);
+  EXPECT_EQ(trace.contents[5].rule.copy_bytes, 0x80u);
 }
 
 trace::Trace OneLaunch(uint64_t address, int64_t start) {

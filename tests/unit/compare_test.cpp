@@ -75,6 +75,28 @@ Measured Real(const std::string& name, uint32_t grid, double us) {
   return launch;
 }
 
+// A number that says nothing is not shown as one.
+TEST(Compare, WhatDoesNotFollowFromSoFewRowsIsNotANumber) {
+  const SimulatedSet simulated{"m", {Sim("gemm", 4, 90), Sim("norm", 2, 12), Sim("copy", 1, 3)}};
+  const auto with = [&](std::vector<Measured> launches) {
+    return Compare(simulated, MeasuredSet{"g", std::move(launches)}, By::kKernel);
+  };
+  const auto totals = [](const Comparison& c) { return nlohmann::json::parse(ComparisonJson(c))["totals"]; };
+  const Comparison two = with({Real("gemm", 4, 100), Real("norm", 2, 10)});
+  EXPECT_THAT(ComparisonText(two, 10), HasSubstr("correlation -\n"));
+  EXPECT_TRUE(totals(two)["correlation"].is_null());
+  EXPECT_THAT(ComparisonHtml(two), HasSubstr("<b>-</b><span>correlation"));
+  EXPECT_TRUE(
+      totals(with({Real("gemm", 4, 10), Real("norm", 2, 10), Real("copy", 1, 10)}))["correlation"].is_null())
+      << "all measured times are equal";
+  EXPECT_GT(totals(with({Real("gemm", 4, 100), Real("norm", 2, 10), Real("copy", 1, 4)}))["correlation"],
+            0.9);
+  const Comparison none = with({Real("other", 4, 100)});
+  EXPECT_TRUE(totals(none)["mape_percent"].is_null());
+  EXPECT_THAT(ComparisonText(none, 10), Not(HasSubstr("MAPE")));
+  EXPECT_THAT(ComparisonHtml(none), HasSubstr("<b>-</b><span>mean |error| (MAPE)"));
+}
+
 TEST(Compare, TotalsAndOrder) {
   const SimulatedSet simulated{"m", {Sim("gemm", 4, 90), Sim("norm", 2, 12), Sim("norm", 8, 40)}};
   const MeasuredSet measured{"g",

@@ -183,6 +183,36 @@ TEST(DeviceMemory, CopiesBringBytesAndWhetherTheyAreKnown) {
   EXPECT_TRUE(memory.IsStale(to + 2 * kPageBytes));
 }
 
+// In a buffer that is known from its start, and in one that is not: the bytes are unknown until somebody writes them, the others stay.
+TEST(DeviceMemory, ForgottenBytesAreUnknown) {
+  DeviceMemory memory;
+  const uint64_t known =
+      memory.Allocate({.name = "known", .size_bytes = 3 * kPageBytes, .fill = FillPattern}).value();
+  const uint64_t given =
+      memory.Allocate({.name = "given", .size_bytes = 3 * kPageBytes, .known = false}).value();
+  ASSERT_TRUE(memory.Write(given, std::vector<std::byte>(3 * kPageBytes, std::byte{7})).ok());
+  for (const uint64_t base : {known, given}) {
+    ASSERT_TRUE(memory.Forget(base + kPageBytes - 4, kPageBytes + 8).ok());
+    EXPECT_TRUE(memory.IsKnown(base + kPageBytes - 8, 4));
+    for (const uint64_t at : {kPageBytes - 4, kPageBytes + 100, 2 * kPageBytes}) {
+      EXPECT_FALSE(memory.IsKnown(base + at, 1)) << at;
+      EXPECT_EQ(*memory.Locate(base + at, 1), 0) << at;
+    }
+    EXPECT_TRUE(memory.IsKnown(base + 2 * kPageBytes + 4, 4));
+    ASSERT_TRUE(memory.Write(base + kPageBytes, std::vector<std::byte>(2, std::byte{9})).ok());
+    EXPECT_TRUE(memory.IsKnown(base + kPageBytes, 2));
+    EXPECT_FALSE(memory.IsKnown(base + kPageBytes, 3));
+  }
+  EXPECT_EQ(*memory.Locate(known + kPageBytes - 5, 1), (kPageBytes - 5) % 251);
+  EXPECT_EQ(*memory.Locate(given + kPageBytes - 5, 1), 7);
+  const uint64_t never = memory.Allocate({.name = "never", .size_bytes = kPageBytes, .known = false}).value();
+  const uint64_t before = memory.MaterialisedBytes();
+  ASSERT_TRUE(memory.Forget(never, kPageBytes).ok());
+  EXPECT_EQ(memory.MaterialisedBytes(), before);
+  EXPECT_FALSE(memory.IsKnown(never, 1));
+  EXPECT_FALSE(memory.Forget(known + 3 * kPageBytes - 4, 8).ok());
+}
+
 TEST(DeviceMemory, PagesAreGeneratedOnceWhenThreadsRace) {
   DeviceMemory memory;
   std::atomic<int> fills{0};

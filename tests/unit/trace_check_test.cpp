@@ -1,6 +1,7 @@
 // The check of an output: right passes, and every kind of wrong fails.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -42,6 +43,37 @@ TEST(TraceCheck, ComparesEveryElement) {
       EXPECT_EQ(wrong.worst_index, index);
     }
   }
+}
+
+// Zeros equal zeros: a reference that is computed from contents nobody gave says nothing of the output.
+TEST(TraceCheck, AnInputThatIsNotKnownIsNoReference) {
+  Result<Trace> trace = BuildTraceFromText(kScaleDescription, "d", {}, FakeToolchain());
+  const ReadMemory zeros = [](uint64_t, std::span<std::byte> out) -> Status {
+    std::fill(out.begin(), out.end(), std::byte{0});
+    return Ok();
+  };
+  const auto none = [&] {
+    const Result<ResolvedTrace> resolved = Resolve(*trace, TypicalDevice());
+    const Result<CheckReport> report = RunCheck(*trace, *resolved, zeros);
+    EXPECT_TRUE(report.ok()) << (report.ok() ? "" : report.error().ToString());
+    EXPECT_FALSE(report->passed());
+    return report->none;
+  };
+  EXPECT_EQ(none(), "");  // it is known, and the zeros are wrong
+  const Content whole = trace->contents[0];
+  const std::string name = trace->buffers[whole.buffer].name;
+  Content zero = whole, unknown = whole, part = whole;
+  zero.rule = {RuleKind::kZeros, DType::kU8, 0, "", "", "", "", {}};
+  unknown.rule = {};
+  unknown.rule.copy_bytes = 4;
+  part.rule = {RuleKind::kBytes, DType::kU8, 0, "", "", "", "", std::vector<std::byte>(3996)};
+  for (const std::vector<Content>& contents : {std::vector<Content>{}, {unknown}, {zero, unknown}, {part}}) {
+    trace->contents = contents;
+    EXPECT_NE(none().find(name), std::string::npos) << contents.size();
+  }
+  trace->contents = {zero};
+  const Result<ResolvedTrace> resolved = Resolve(*trace, TypicalDevice());
+  EXPECT_TRUE(RunCheck(*trace, *resolved, zeros)->passed());
 }
 
 }  // namespace

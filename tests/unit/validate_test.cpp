@@ -177,9 +177,12 @@ TEST(Statistics, ByHand) {
   EXPECT_NEAR(summary.p90_abs_error_percent, 46, 1e-9);  // rank 3.6 of 0..4
   EXPECT_NEAR(summary.mape_percent, 30, 1e-9);
   EXPECT_NEAR(summary.mean_error_percent, 6, 1e-9);  // (10 - 20 + 30 - 40 + 50) / 5
-  EXPECT_EQ(summary.correlation, 0) << "one side is constant";
-  EXPECT_NEAR(Summarise({{1, 2}, {10, 20}, {100, 200}}).correlation, 1, 1e-9);
-  EXPECT_NEAR(Summarise({{1, 400}, {10, 40}, {100, 4}}).correlation, -1, 1e-9);
+  EXPECT_FALSE(summary.correlation.has_value()) << "one side is constant";
+  EXPECT_FALSE(Summarise({{1, 2}, {10, 30}}).correlation.has_value()) << "any two points lie on a line";
+  // Whose mean is not exactly themselves.
+  EXPECT_FALSE(Summarise({{7, 1}, {7, 2}, {7, 4}}).correlation.has_value());
+  EXPECT_NEAR(Summarise({{1, 2}, {10, 20}, {100, 200}}).correlation.value(), 1, 1e-9);
+  EXPECT_NEAR(Summarise({{1, 400}, {10, 40}, {100, 4}}).correlation.value(), -1, 1e-9);
   EXPECT_EQ(Summarise({}).count, 0u);
 }
 

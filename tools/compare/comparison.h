@@ -137,6 +137,7 @@ struct Unmatched {
   std::string reason;
 };
 
+// Of no rows the errors mean nothing, and are shown as "-".
 struct Totals {
   size_t rows = 0;
   double measured_ps = 0, simulated_ps = 0;  // of matched launches
@@ -144,7 +145,8 @@ struct Totals {
   double mape_percent = 0;
   double weighted_mape_percent = 0;  // by measured time
   double median_abs_error_percent = 0, p90_abs_error_percent = 0;
-  double correlation = 0;  // Pearson's, of the logarithms
+  std::optional<double>
+      correlation;  // Pearson's, of the logarithms; none below three rows or where one side is constant
 };
 
 struct Comparison {

@@ -18,8 +18,9 @@ std::string LinesSummary(
 std::vector<const Line*> WorstLines(const Lines& lines, size_t most);
 std::string Beside(const std::optional<double>& measured, const std::optional<double>& simulated,
                    double scale,
-                   int digits);       // "12.0 | 11.8"; empty: not measured
-std::string Verdict(const Row& row);  // against the baseline: better, worse, same, new
+                   int digits);                     // "12.0 | 11.8"; empty: not measured
+std::string Verdict(const Row& row);                // against the baseline: better, worse, same, new
+std::string CorrelationText(const Totals& totals);  // "0.9876"; "-": there is none
 std::vector<std::string> SummaryLines(const Comparison& comparison);
 std::vector<std::string> AloneLines(const Comparison& comparison);  // who found no partner, and why
 

@@ -200,10 +200,15 @@ std::string ComparisonHtml(const Comparison& comparison) {
       "compare</p>\n",
       html::Escape(document.title));
   body += "<div class=\"cards\">\n";
-  body += html::Card(fmt::format("{:+.1f} %", totals.total_error_percent), "error of the total time");
-  body += html::Card(fmt::format("{:.1f} %", totals.weighted_mape_percent), "mean |error|, weighted by time");
-  body += html::Card(fmt::format("{:.1f} %", totals.mape_percent), "mean |error| (MAPE)");
-  body += html::Card(fmt::format("{:.4f}", totals.correlation), "correlation of the logarithms");
+  const auto percent = [&](double value, bool is_signed) {
+    return totals.rows == 0 ? "-"
+           : is_signed      ? fmt::format("{:+.1f} %", value)
+                            : fmt::format("{:.1f} %", value);
+  };
+  body += html::Card(percent(totals.total_error_percent, true), "error of the total time");
+  body += html::Card(percent(totals.weighted_mape_percent, false), "mean |error|, weighted by time");
+  body += html::Card(percent(totals.mape_percent, false), "mean |error| (MAPE)");
+  body += html::Card(CorrelationText(totals), "correlation of the logarithms");
   body +=
       html::Card(fmt::format("{:.1f} %", comparison.CoveredPercent()), "of the measured time has a partner");
   body += "</div>\n";

@@ -28,8 +28,10 @@ std::string LinesSummary(const Lines& lines) {
   if (!lines.refused.empty()) return "instructions are not compared: " + lines.refused;
   if (!lines.has_counts) return "executed counts of instructions were not measured";
   return fmt::format(
-      "instructions executed: measured {:.0f}, simulated {:.0f} ({:+.2f} %); {} of {} have equal counts",
-      lines.measured_sum, lines.simulated_sum, 100 * (lines.simulated_sum / lines.measured_sum - 1),
+      "instructions executed: measured {:.0f}, simulated {:.0f} ({}); {} of {} have equal counts",
+      lines.measured_sum, lines.simulated_sum,
+      lines.measured_sum > 0 ? fmt::format("{:+.2f} %", 100 * (lines.simulated_sum / lines.measured_sum - 1))
+                             : std::string("nothing to compare with"),
       lines.equal, lines.lines.size());
 }
 
@@ -76,22 +78,30 @@ std::string Verdict(const Row& row) {
   return now < before - 0.05 ? "better" : now > before + 0.05 ? "worse" : "same";
 }
 
+std::string CorrelationText(const Totals& totals) {
+  return totals.correlation ? fmt::format("{:.4f}", *totals.correlation) : "-";
+}
+
 std::vector<std::string> SummaryLines(const Comparison& comparison) {
   const Totals& totals = comparison.totals;
   const char* what = comparison.by == By::kKernel   ? "kernel"
                      : comparison.by == By::kLaunch ? "launch"
                                                     : "category";
-  std::vector<std::string> lines = {
-      fmt::format("{} against {}: {} of {} measured launches, {:.1f} % of their time", comparison.machine,
-                  comparison.gpu, comparison.measured_matched, comparison.measured_launches,
-                  comparison.CoveredPercent()),
-      fmt::format("total: measured {:.3f} ms, simulated {:.3f} ms, error {:+.1f} %", totals.measured_ps / 1e9,
-                  totals.simulated_ps / 1e9, totals.total_error_percent),
-      fmt::format("by {}: MAPE {:.1f} %, weighted by time {:.1f} %, median {:.1f} %, 90th percentile {:.1f} "
-                  "%, correlation {:.4f}",
-                  what, totals.mape_percent, totals.weighted_mape_percent, totals.median_abs_error_percent,
-                  totals.p90_abs_error_percent, totals.correlation)};
-  if (comparison.baseline) {
+  std::vector<std::string> lines = {fmt::format(
+      "{} against {}: {} of {} measured launches, {:.1f} % of their time", comparison.machine, comparison.gpu,
+      comparison.measured_matched, comparison.measured_launches, comparison.CoveredPercent())};
+  if (totals.rows == 0) return lines;
+  lines.insert(
+      lines.end(),
+      {fmt::format("total: measured {:.3f} ms, simulated {:.3f} ms, error {:+.1f} %",
+                   totals.measured_ps / 1e9, totals.simulated_ps / 1e9, totals.total_error_percent),
+       fmt::format("by {}: MAPE {:.1f} %, weighted by time {:.1f} %, median {:.1f} %, 90th percentile {:.1f} "
+                   "%, correlation {}",
+                   what, totals.mape_percent, totals.weighted_mape_percent, totals.median_abs_error_percent,
+                   totals.p90_abs_error_percent, CorrelationText(totals))});
+  if (comparison.baseline && comparison.baseline->rows == 0) {
+    lines.push_back("baseline: it has none of these rows");
+  } else if (comparison.baseline) {
     lines.push_back(fmt::format(
         "baseline, over {} rows that both have: weighted MAPE {:.1f} -> {:.1f} %, total error {:+.1f} -> "
         "{:+.1f} %",
@@ -162,15 +172,19 @@ nlohmann::ordered_json ToJson(const Numbers& numbers) {
 }
 
 nlohmann::ordered_json ToJson(const Totals& totals) {
+  const auto error = [&](double percent) {
+    return totals.rows == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(percent);
+  };
   return {{"rows", totals.rows},
           {"measured_ps", totals.measured_ps},
           {"simulated_ps", totals.simulated_ps},
-          {"total_error_percent", totals.total_error_percent},
-          {"mape_percent", totals.mape_percent},
-          {"weighted_mape_percent", totals.weighted_mape_percent},
-          {"median_abs_error_percent", totals.median_abs_error_percent},
-          {"p90_abs_error_percent", totals.p90_abs_error_percent},
-          {"correlation", totals.correlation}};
+          {"total_error_percent", error(totals.total_error_percent)},
+          {"mape_percent", error(totals.mape_percent)},
+          {"weighted_mape_percent", error(totals.weighted_mape_percent)},
+          {"median_abs_error_percent", error(totals.median_abs_error_percent)},
+          {"p90_abs_error_percent", error(totals.p90_abs_error_percent)},
+          {"correlation",
+           totals.correlation ? nlohmann::ordered_json(*totals.correlation) : nlohmann::ordered_json()}};
 }
 
 nlohmann::ordered_json ToJson(const Line::Side& side, const Lines& lines) {

@@ -56,7 +56,13 @@ struct Replay::State {
   std::vector<std::unique_ptr<importer::RecordedLaunch>> recorded;  // likewise by launch; the other is null
   std::map<uint32_t, bool> steered;                                 // IsSteeredByMemory, by function
   bool any_unknown = false;
-  bool copies_at_start = false;
+  uint32_t placed = 0;  // the contents before this launch and those in front of it are seen to
+  // With PlaceContentsAtStart(): memory as the contents that were seen to make it, for what looks at a launch before it runs. Null until
+  // it differs.
+  bool contents_at_start = false;
+  std::unique_ptr<emulator::DeviceMemory> ahead;
+  std::map<uint32_t, uint32_t>
+      at_start;  // launch -> the first of the launches whose contents are placed when it starts
   std::vector<const trace::ResolvedContent*> whole;  // by buffer; nullptr: none
 
   bool IsRecorded(uint32_t function) const {
@@ -70,8 +76,9 @@ struct Replay::State {
   Status LoadCode(uint32_t function);
   void ChooseWhole();
   Status PlaceBuffers();
-  enum class Copies : uint8_t { kWith, kWithout, kAlone };
-  Status WriteContents(uint32_t before_launch, Copies copies = Copies::kWith);
+  Status WriteContents(uint32_t before_launch, emulator::DeviceMemory* to) const;
+  // Of the launches that come after `placed`, up to this one: those that are left out leave their contents to it.
+  Status PlaceContents(uint32_t launch);
   bool IsSteeredByMemory(uint32_t function);
   bool MaySteerLater(uint32_t function);
 };
@@ -164,6 +171,8 @@ void Replay::State::ChooseWhole() {
 
 Status Replay::State::PlaceBuffers() {
   ChooseWhole();
+  for (const trace::ResolvedContent& content : resolved.contents)
+    any_unknown |= content.source == nullptr && !content.copied_from;
   for (size_t i = 0; i < resolved.buffers.size(); ++i) {
     const trace::ResolvedBuffer& buffer = resolved.buffers[i];
     emulator::BufferSpec spec;
@@ -183,24 +192,40 @@ Status Replay::State::PlaceBuffers() {
   return Ok();
 }
 
-Status Replay::State::WriteContents(uint32_t before_launch, Copies copies) {
+Status Replay::State::WriteContents(uint32_t before_launch, emulator::DeviceMemory* to) const {
   std::vector<std::byte> bytes;
   for (const trace::ResolvedContent& content : resolved.contents) {
     const trace::ResolvedBuffer& buffer = resolved.buffers[content.buffer];
     if (content.before_launch != before_launch) continue;
     // Covered by what the buffer holds from the start, or that itself.
     if (before_launch == 0 && whole[content.buffer] != nullptr && &content <= whole[content.buffer]) continue;
-    if (copies == (content.copied_from ? Copies::kWithout : Copies::kAlone)) continue;
+    const uint64_t address = buffer.address + content.offset_bytes;
     if (content.copied_from) {
-      HEDDLE_RETURN_IF_ERROR(
-          memory.Copy(buffer.address + content.offset_bytes, *content.copied_from, content.size_bytes));
+      HEDDLE_RETURN_IF_ERROR(to->Copy(address, *content.copied_from, content.size_bytes));
       continue;
     }
-    if (content.source == nullptr) continue;
+    if (content.source == nullptr) {
+      HEDDLE_RETURN_IF_ERROR(to->Forget(address, content.size_bytes));
+      continue;
+    }
     bytes.resize(content.size_bytes);
     content.source->Fill(0, bytes);
-    HEDDLE_RETURN_IF_ERROR(memory.Write(buffer.address + content.offset_bytes, bytes));
+    HEDDLE_RETURN_IF_ERROR(to->Write(address, bytes));
   }
+  return Ok();
+}
+
+Status Replay::State::PlaceContents(uint32_t launch) {
+  const uint32_t first = placed + 1;
+  placed = std::max(placed, launch);
+  const bool any = std::any_of(resolved.contents.begin(), resolved.contents.end(), [&](const auto& content) {
+    return content.before_launch >= first && content.before_launch <= launch;
+  });
+  if (!any) return Ok();
+  if (contents_at_start && ahead == nullptr) ahead = memory.Clone();
+  for (uint32_t i = first; i <= launch; ++i)
+    HEDDLE_RETURN_IF_ERROR(WriteContents(i, contents_at_start ? ahead.get() : &memory));
+  if (contents_at_start) at_start[launch] = first;
   return Ok();
 }
 
@@ -221,13 +246,13 @@ Result<std::unique_ptr<Replay>> Replay::Open(const trace::Trace& trace, const co
   for (const trace::ResolvedLaunch& launch : state->resolved.launches) {
     HEDDLE_RETURN_IF_ERROR(state->LoadCode(launch.function));
   }
-  if (!state->AllRecorded()) HEDDLE_RETURN_IF_ERROR(state->WriteContents(0));
+  if (!state->AllRecorded()) HEDDLE_RETURN_IF_ERROR(state->WriteContents(0, &state->memory));
   state->recorded.resize(state->resolved.launches.size());
   state->launches.resize(state->resolved.launches.size());
   return std::unique_ptr<Replay>(new Replay(std::move(state)));
 }
 
-void Replay::CopyAtStart() { state_->copies_at_start = true; }
+void Replay::PlaceContentsAtStart() { state_->contents_at_start = true; }
 
 uint32_t Replay::launch_count() const { return static_cast<uint32_t>(state_->launches.size()); }
 const trace::ResolvedTrace& Replay::resolved() const { return state_->resolved; }
@@ -245,9 +270,7 @@ Result<emulator::EmulatedLaunch*> Replay::PrepareEmulated(uint32_t index) {
     return Error{ExitCode::kTrace, fmt::format("{} launch {}", state.trace->name, index),
                  "was recorded and cannot be executed", "give a trace that was built from a cubin"};
   }
-  if (index != 0)
-    HEDDLE_RETURN_IF_ERROR(
-        state.WriteContents(index, state.copies_at_start ? State::Copies::kWithout : State::Copies::kWith));
+  HEDDLE_RETURN_IF_ERROR(state.PlaceContents(index));
   const trace::ResolvedLaunch& launch = state.resolved.launches[index];
   const trace::Function& function = state.trace->functions[launch.function];
   const emulator::LoadedModule& module = *state.modules[function.module];
@@ -276,16 +299,21 @@ Result<emulator::EmulatedLaunch*> Replay::PrepareEmulated(uint32_t index) {
     if (is_new && state.MaySteerLater(launch.function)) {
       choice->second = {std::make_shared<const emulator::Slice>(), "its stores may steer a later launch"};
     } else if (is_new) {
+      description.memory = state.ahead.get();
       HEDDLE_ASSIGN_OR_RETURN(choice->second, emulator::ChooseSlice(description));
+      description.memory = nullptr;
     }
     description.slice = choice->second.slice;
   }
   HEDDLE_ASSIGN_OR_RETURN(state.launches[index], emulator::EmulatedLaunch::Create(std::move(description)));
   state.programs[launch.function] = state.launches[index]->program();
-  if (state.copies_at_start && index != 0) {
-    state.launches[index]->BeforeFirstCta([&state, index] {
-      const Status status = state.WriteContents(index, State::Copies::kAlone);
-      HEDDLE_CHECK(status.ok(), "replay", index, "a copy left its buffers");  // Resolve() has checked them
+  if (const auto found = state.at_start.find(index); found != state.at_start.end()) {
+    state.launches[index]->BeforeFirstCta([&state, index, first = found->second] {
+      for (uint32_t i = first; i <= index; ++i) {
+        const Status status = state.WriteContents(i, &state.memory);
+        HEDDLE_CHECK(status.ok(), "replay", index,
+                     "contents left their buffers");  // Resolve() has checked them
+      }
     });
   }
   return state.launches[index].get();
@@ -338,7 +366,8 @@ Result<std::optional<gpu::SamplingRequest>> Replay::Sampling(uint32_t launch) co
     return Request({1, "what it stores may steer a later launch"});
   const emulator::EmulatedLaunch& emulated = *state.launches[launch];
   if (emulated.shape().grid.Count() < kLeastCtasPerSm * state.machine.sm_count) return Request({1, ""});
-  HEDDLE_ASSIGN_OR_RETURN(gpu::SamplingRequest request, ProbeWork(emulated));
+  HEDDLE_ASSIGN_OR_RETURN(gpu::SamplingRequest request,
+                          ProbeWork(emulated, state.ahead != nullptr ? *state.ahead : state.memory));
   return Request(std::move(request));
 }
 

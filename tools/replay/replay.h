@@ -67,9 +67,9 @@ class Replay {
   // follow: memory decides what the launch does, a later launch is steered by what it stores, or it was recorded.
   std::string Likeness(uint32_t launch) const;
 
-  // For launches that are prepared before others have run: copies on the device that stand before a launch are made when it starts. To be
-  // called before the first Prepare.
-  void CopyAtStart();
+  // For launches that are prepared before others have run: what stands before a launch, contents and copies, comes to its place when the
+  // launch starts. To be called before the first Prepare.
+  void PlaceContentsAtStart();
 
   // The same as what it is, of a launch that is not recorded, for runs without a timing model and for checks of the output: nobody has to publish
   // stores.

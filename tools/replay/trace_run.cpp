@@ -140,7 +140,7 @@ Status TraceRun::RunOneByOne(const IsDone& is_done, const Take& take) {
 
 Status TraceRun::RunTogether(const Take& take) {
   std::vector<gpu::LaunchRequest> requests;
-  replay_->CopyAtStart();
+  replay_->PlaceContentsAtStart();
   for (const uint32_t i : selected()) {
     HEDDLE_ASSIGN_OR_RETURN(isa::LaunchProgram * program, replay_->Prepare(i));
     const trace::ResolvedLaunch& launch = replay_->resolved().launches[i];

@@ -26,12 +26,12 @@ uint64_t Spread(uint64_t i, uint64_t size) {
   return std::min(size - 1, static_cast<uint64_t>((place - std::floor(place)) * static_cast<double>(size)));
 }
 
-Result<Work> Count(const emulator::EmulatedLaunch& launch, std::vector<uint64_t> ctas) {
+Result<Work> Count(const emulator::EmulatedLaunch& launch, const emulator::DeviceMemory& memory,
+                   std::vector<uint64_t> ctas) {
   std::sort(ctas.begin(), ctas.end());
   ctas.erase(std::unique(ctas.begin(), ctas.end()), ctas.end());
   emulator::LaunchDescription description = launch.description();
-  const std::unique_ptr<emulator::DeviceMemory> clone =
-      (description.memory != nullptr ? *description.memory : description.module->memory()).Clone();
+  const std::unique_ptr<emulator::DeviceMemory> clone = memory.Clone();
   description.memory = clone.get();
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<emulator::EmulatedLaunch> run,
                           emulator::EmulatedLaunch::Create(std::move(description)));
@@ -50,7 +50,8 @@ bool AreEqual(uint64_t a, uint64_t b) {
 }
 
 // Each CTA against another one that many periods away.
-Result<bool> RepeatsWith(const emulator::EmulatedLaunch& launch, uint64_t period, const Work& known) {
+Result<bool> RepeatsWith(const emulator::EmulatedLaunch& launch, const emulator::DeviceMemory& memory,
+                         uint64_t period, const Work& known) {
   const uint64_t periods = launch.shape().grid.Count() / period;
   std::vector<uint64_t> twins;
   std::vector<uint64_t> of;
@@ -59,7 +60,7 @@ Result<bool> RepeatsWith(const emulator::EmulatedLaunch& launch, uint64_t period
     of.push_back(cta);
     twins.push_back(cta % period + Spread(twins.size() + 1, periods) * period);
   }
-  HEDDLE_ASSIGN_OR_RETURN(const Work work, Count(launch, twins));
+  HEDDLE_ASSIGN_OR_RETURN(const Work work, Count(launch, memory, twins));
   for (size_t i = 0; i < twins.size(); ++i)
     if (!AreEqual(work.at(twins[i]), known.at(of[i]))) return false;
   return true;
@@ -67,11 +68,12 @@ Result<bool> RepeatsWith(const emulator::EmulatedLaunch& launch, uint64_t period
 
 }  // namespace
 
-Result<gpu::SamplingRequest> ProbeWork(const emulator::EmulatedLaunch& launch) {
+Result<gpu::SamplingRequest> ProbeWork(const emulator::EmulatedLaunch& launch,
+                                       const emulator::DeviceMemory& memory) {
   const Dim3& grid = launch.shape().grid;
   std::vector<uint64_t> probes;
   for (uint64_t i = 1; i <= kProbes; ++i) probes.push_back(Spread(i, grid.Count()));
-  const Result<Work> known = Count(launch, probes);
+  const Result<Work> known = Count(launch, memory, probes);
   if (!known.ok()) return gpu::SamplingRequest{1, "its CTAs could not be run alone to compare their work"};
   const uint64_t first = known->begin()->second;
   const bool equal = std::all_of(known->begin(), known->end(),
@@ -79,7 +81,7 @@ Result<gpu::SamplingRequest> ProbeWork(const emulator::EmulatedLaunch& launch) {
   if (equal) return gpu::SamplingRequest{1, ""};
   for (const uint64_t period : {uint64_t{grid.x}, uint64_t{grid.x} * grid.y}) {
     if (period == 1 || period * kLeastPeriods > grid.Count()) continue;
-    HEDDLE_ASSIGN_OR_RETURN(const bool repeats, RepeatsWith(launch, period, *known));
+    HEDDLE_ASSIGN_OR_RETURN(const bool repeats, RepeatsWith(launch, memory, period, *known));
     if (repeats) return gpu::SamplingRequest{period, ""};
   }
   return gpu::SamplingRequest{1, "its CTAs do different amounts of work"};

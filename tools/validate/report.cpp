@@ -18,9 +18,10 @@ std::string GroupLine(const Group& group) {
   if (group.summary.count == 0)
     return line + fmt::format(" {:>9} {:>9} {:>9} {:>9} {:>6}\n", "-", "-", "-", "-", "-");
   const Summary& summary = group.summary;
-  return line + fmt::format(" {:>8.1f}% {:>8.1f}% {:>8.1f}% {:>+8.1f}% {:>6.3f}\n",
+  return line + fmt::format(" {:>8.1f}% {:>8.1f}% {:>8.1f}% {:>+8.1f}% {:>6}\n",
                             summary.median_abs_error_percent, summary.p90_abs_error_percent,
-                            summary.mape_percent, summary.mean_error_percent, summary.correlation);
+                            summary.mape_percent, summary.mean_error_percent,
+                            summary.correlation ? fmt::format("{:.3f}", *summary.correlation) : "-");
 }
 
 std::string RowLine(const RowResult& row) {
@@ -77,7 +78,7 @@ ordered_json GroupJson(const Group& group) {
   json["p90_abs_error_percent"] = number(group.summary.p90_abs_error_percent);
   json["mape_percent"] = number(group.summary.mape_percent);
   json["mean_error_percent"] = number(group.summary.mean_error_percent);
-  json["correlation"] = number(group.summary.correlation);
+  json["correlation"] = group.summary.correlation ? ordered_json(*group.summary.correlation) : ordered_json();
   json["kernels"] = ordered_json::object();
   for (const auto& [kind, count] : group.kernels) json["kernels"][std::string(Name(kind))] = count;
   return json;

@@ -13,8 +13,13 @@ double Percentile(const std::vector<double>& sorted, double fraction) {
   return sorted[below] + (rank - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-double Correlation(const std::vector<Pair>& pairs) {
-  if (pairs.size() < 3) return 0;
+// Two pairs lie on a line whatever they are, and a constant goes along with nothing.
+std::optional<double> Correlation(const std::vector<Pair>& pairs) {
+  const auto is_constant = [&](double Pair::*side) {
+    return std::all_of(pairs.begin(), pairs.end(),
+                       [&](const Pair& pair) { return pair.*side == pairs.front().*side; });
+  };
+  if (pairs.size() < 3 || is_constant(&Pair::measured) || is_constant(&Pair::simulated)) return std::nullopt;
   const auto count = static_cast<double>(pairs.size());
   double mean_x = 0, mean_y = 0;
   for (const Pair& pair : pairs) {
@@ -27,7 +32,8 @@ double Correlation(const std::vector<Pair>& pairs) {
                  y = std::log(std::max(pair.simulated, 1e-300)) - mean_y;
     xx += x * x, yy += y * y, xy += x * y;
   }
-  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
+  const double correlation = xy / std::sqrt(xx * yy);
+  return std::isfinite(correlation) ? std::optional(correlation) : std::nullopt;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace heddle::validate {
@@ -19,10 +20,11 @@ struct Summary {
   double p90_abs_error_percent = 0;  // by linear interpolation between ranks, as numpy.percentile
   double mape_percent = 0;
   double mean_error_percent = 0;  // with its sign
-  double correlation = 0;  // Pearson's, of the logarithms; 0 below three pairs or where one side is constant
+  std::optional<double>
+      correlation;  // Pearson's, of the logarithms; none below three pairs or where one side is constant
 };
 
-// Of no pairs: all zero.
+// Of no pairs: `count` is 0, and the others mean nothing.
 Summary Summarise(const std::vector<Pair>& pairs);
 
 }  // namespace heddle::validate

@@ -283,6 +283,67 @@ struct FillParams {  // cuMemsetD8, D16, D32: `count` elements
   size_t count;
   Handle stream;
 };
+struct Fill2DParams {  // cuMemsetD2D8, D2D16, D2D32: rows of `width` elements
+  uint64_t destination;
+  size_t pitch;
+  uint32_t value;
+  size_t width;
+  size_t height;
+  Handle stream;
+};
+
+enum MemoryType : uint32_t { kHostMemory = 1, kDeviceMemory = 2, kArrayMemory = 3, kUnifiedMemory = 4 };
+struct CopySide2D {
+  size_t x_bytes;
+  size_t y;
+  uint32_t type;
+  uint64_t host;
+  uint64_t device;
+  Handle array;
+  size_t pitch;
+};
+struct Copy2D {  // CUDA_MEMCPY2D
+  CopySide2D source;
+  CopySide2D destination;
+  size_t width_bytes;
+  size_t height;
+};
+struct CopySide3D {
+  size_t x_bytes;
+  size_t y;
+  size_t z;
+  size_t level;
+  uint32_t type;
+  uint64_t host;
+  uint64_t device;
+  Handle array;
+  Handle context;  // of CUDA_MEMCPY3D_PEER alone
+  size_t pitch;
+  size_t height;
+};
+struct Copy3D {  // CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER
+  CopySide3D source;
+  CopySide3D destination;
+  size_t width_bytes;
+  size_t height;
+  size_t depth;
+};
+struct Copy2DParams {
+  const Copy2D* copy;
+  Handle stream;  // of the asynchronous one
+};
+struct Copy3DParams {
+  const Copy3D* copy;
+  Handle stream;
+};
+struct FillNodeParams {  // CUDA_MEMSET_NODE_PARAMS
+  uint64_t destination;
+  size_t pitch;
+  uint32_t value;
+  uint32_t element_bytes;
+  size_t width;
+  size_t height;
+};
 
 struct EventRecordParams {
   Handle event;
@@ -312,6 +373,66 @@ struct GraphExecSetKernelParams {
   Handle graph_exec;
   Handle node;
   const KernelNodeParams* kernel;
+};
+struct GraphAddTransferParams {  // cuGraphAddMemcpyNode, cuGraphAddMemsetNode
+  Handle* node;
+  Handle graph;
+  const Handle* dependencies;
+  size_t dependency_count;
+  const void* transfer;  // Copy3D, FillNodeParams
+  Handle context;
+};
+struct GraphSetTransferParams {  // cuGraphMemcpyNodeSetParams, cuGraphMemsetNodeSetParams
+  Handle node;
+  const void* transfer;
+};
+struct GraphExecSetTransferParams {
+  Handle graph_exec;
+  Handle node;
+  const void* transfer;
+};
+
+enum NodeType : uint32_t { kKernelNode = 0, kCopyNode = 1, kFillNode = 2 };
+struct NodeParams {  // CUgraphNodeParams
+  uint32_t type;
+  int32_t reserved[3];
+  union {
+    int64_t size[29];
+    KernelNodeParams kernel;
+    struct {
+      int32_t flags;
+      int32_t padding;
+      Handle context;
+      Copy3D params;
+    } copy;
+    FillNodeParams fill;
+  } of;
+  int64_t reserved2;
+};
+struct
+    GraphAddNodeParams {  // cuGraphAddNode; the second version has the dependences' data before their number
+  Handle* node;
+  Handle graph;
+  const Handle* dependencies;
+  size_t dependency_count;
+  const NodeParams* params;
+};
+struct GraphAddNode2Params {
+  Handle* node;
+  Handle graph;
+  const Handle* dependencies;
+  const void* dependency_data;
+  size_t dependency_count;
+  const NodeParams* params;
+};
+struct GraphSetNodeParams {
+  Handle node;
+  const NodeParams* params;
+};
+struct GraphExecSetNodeParams {
+  Handle graph_exec;
+  Handle node;
+  const NodeParams* params;
 };
 
 struct TensorMapParams {  // cuTensorMapEncodeTiled

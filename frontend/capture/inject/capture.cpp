@@ -168,10 +168,10 @@ void OnCallback(void*, uint32_t domain, uint32_t id, const void* data) {
     thread.created_node = 0;
     return;
   }
-  if (call.parameters == nullptr || call.return_value == nullptr ||
-      *static_cast<const uint32_t*>(call.return_value) != 0)
+  if (call.return_value == nullptr || *static_cast<const uint32_t*>(call.return_value) != 0) return;
+  if (call.parameters == nullptr && id != abi::k_cuCtxSynchronize) return;  // that one has none
+  if (OnLaunchCall(id, call) || OnTransferCall(id, call) || OnMemoryCall(id, call) || OnLoadCall(id, call))
     return;
-  if (OnLaunchCall(id, call) || OnMemoryCall(id, call) || OnLoadCall(id, call)) return;
   OnStreamCall(id, call);
 }
 

@@ -45,8 +45,13 @@ void OnCallback(void* user, uint32_t domain, uint32_t id, const void* data);
 bool OnLaunchCall(uint32_t call, const abi::CallbackData& data);
 bool OnLoadCall(uint32_t call, const abi::CallbackData& data);
 bool OnMemoryCall(uint32_t call, const abi::CallbackData& data);
+bool OnTransferCall(uint32_t call, const abi::CallbackData& data);
 bool OnStreamCall(uint32_t call, const abi::CallbackData& data);
 void OnResource(const Cupti& cupti, uint32_t id, const abi::ResourceData& data);
+
+// A copy or a fill became a node of a graph, or one changed.
+void WriteCopyNode(const abi::Copy3D& params, abi::Handle node, const abi::CallbackData& data);
+void WriteFillNode(const abi::FillNodeParams& params, abi::Handle node, const abi::CallbackData& data);
 
 // Activity buffers: given to CUPTI and taken back.
 void GiveBuffer(uint8_t** buffer, size_t* size, size_t* max_records);

@@ -105,6 +105,13 @@ void OnKernelNode(const KernelNodeParams* kernel, bool has_kernel_field, Handle 
   WriteLaunch(launch, data);
 }
 
+void OnNode(const NodeParams* params, Handle node, const CallbackData& data) {
+  if (params == nullptr || node == nullptr) return;
+  if (params->type == kKernelNode) OnKernelNode(&params->of.kernel, true, node, data);
+  if (params->type == kCopyNode) WriteCopyNode(params->of.copy.params, node, data);
+  if (params->type == kFillNode) WriteFillNode(params->of.fill, node, data);
+}
+
 void OnGraphLaunch(const CallbackData& data) {
   if (!AdmitLaunch()) return;
   const auto& p = *static_cast<const GraphLaunchParams*>(data.parameters);
@@ -153,6 +160,26 @@ bool OnLaunchCall(uint32_t call, const CallbackData& data) {
     case k_cuGraphExecKernelNodeSetParams_v2: {
       const auto& p = *static_cast<const GraphExecSetKernelParams*>(data.parameters);
       OnKernelNode(p.kernel, call == k_cuGraphExecKernelNodeSetParams_v2, p.node, data);
+      return true;
+    }
+    case k_cuGraphAddNode: {
+      const auto& p = *static_cast<const GraphAddNodeParams*>(data.parameters);
+      OnNode(p.params, p.node == nullptr ? nullptr : *p.node, data);
+      return true;
+    }
+    case k_cuGraphAddNode_v2: {
+      const auto& p = *static_cast<const GraphAddNode2Params*>(data.parameters);
+      OnNode(p.params, p.node == nullptr ? nullptr : *p.node, data);
+      return true;
+    }
+    case k_cuGraphNodeSetParams: {
+      const auto& p = *static_cast<const GraphSetNodeParams*>(data.parameters);
+      OnNode(p.params, p.node, data);
+      return true;
+    }
+    case k_cuGraphExecNodeSetParams: {
+      const auto& p = *static_cast<const GraphExecSetNodeParams*>(data.parameters);
+      OnNode(p.params, p.node, data);
       return true;
     }
     default:

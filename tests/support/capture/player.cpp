@@ -2,22 +2,31 @@
 // does: dlopen, dlsym for cuGetProcAddress, and everything else through that (PLAYER_DLSYM=1: everything through dlsym).
 //
 //   module NAME FILE | library NAME FILE | function NAME MODULE KERNEL | kernel NAME LIBRARY KERNEL | unload MODULE
-//   alloc NAME BYTES | free NAME | allocasync NAME BYTES | allocpool NAME BYTES [POOL] | freeasync NAME | upload NAME FILE | fill NAME VALUE COUNT | copy TO FROM BYTES | peercopy TO FROM BYTES STREAM | address NAME
+//   alloc NAME BYTES | free NAME | allocasync NAME BYTES | allocpool NAME BYTES [POOL] | freeasync NAME | address NAME
+//   upload TO FILE [STREAM] | fill TO VALUE COUNT [STREAM] | copy TO FROM BYTES [STREAM] | peercopy TO FROM BYTES STREAM
+//   upload2d TO PITCH FILE FILEPITCH WIDTH ROWS | copy2d TO PITCH FROM PITCH WIDTH ROWS STREAM
+//   copy3d TO PITCH HEIGHT FROM PITCH HEIGHT WIDTH ROWS LAYERS | fill2d TO PITCH VALUE WIDTH ROWS STREAM
+//   poke TO FILE: what a kernel would write
+//   sync STREAM | eventsync EVENT | contextsync
 //   tensormap NAME BUFFER TYPE SWIZZLE RANK SIZE... STRIDE... BOX...   (a stride less than the others)
 //   launch FUNCTION GRID BLOCK SHARED STREAM VALUE...    with kernelParams; GRID and BLOCK as x,y,z
 //   extra | coop | cluster as launch; `cluster` through cuLaunchKernelEx with a cluster of 2 and programmatic serialisation
 //   parallel THREADS COUNT FUNCTION GRID BLOCK SHARED STREAM VALUE...
 //   record EVENT STREAM | wait STREAM EVENT
 //   begin STREAM | end STREAM GRAPH | instantiate EXEC GRAPH | graph EXEC STREAM
+//   newgraph GRAPH | kernelnode NODE GRAPH AFTER FUNCTION GRID BLOCK SHARED STREAM VALUE... | copynode NODE GRAPH AFTER TO FROM BYTES |
+//   setcopynode NODE TO FROM BYTES | fillnode NODE GRAPH AFTER TO VALUE COUNT      AFTER: a node, or - for none
 //   push NAME | pop     (NVTX)
 //   allreduce COUNT TYPE | allgather COUNT TYPE | send COUNT TYPE   (NCCL; TYPE is a number of ncclDataType_t)
 //   fork (the child does the rest up to `joined`, then ends; the parent waits and goes on behind it) | joined
-//   sleep MS | exit (without handlers) | kill
-// VALUE: b:NAME or b:NAME+N (address of a buffer), i:N (32 bits), q:N (64 bits), m:NAME (a tensor map).
+//   exec PROGRAM ARGUMENT (in a child)
+//   say NUMBER (and the time) | sleep MS | exit (without handlers) | kill
+// TO, FROM: NAME or NAME+N. VALUE: b:NAME or b:NAME+N (address of a buffer), i:N (32 bits), q:N (64 bits), m:NAME (a tensor map).
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -31,13 +40,9 @@
 #include <thread>
 #include <vector>
 
-#include "frontend/capture/inject/abi.h"
+#include "tests/support/capture/player.h"
 
-namespace {
-
-using heddle::capture::abi::Handle;
-using heddle::capture::abi::LaunchAttribute;
-using heddle::capture::abi::LaunchConfig;
+namespace heddle::capture::player {
 
 [[noreturn]] void Fail(const std::string& what) {
   std::fprintf(stderr, "player: %s\n", what.c_str());
@@ -60,29 +65,6 @@ void* Driver(const char* name) {
   return found;
 }
 
-template <typename... Args>
-void Call(const char* name, Args... args) {
-  static std::map<std::string, void*> known;
-  static std::mutex* lock = new std::mutex;
-  void* function = nullptr;
-  {
-    const std::lock_guard guard(*lock);
-    void*& slot = known[name];
-    if (slot == nullptr) slot = Driver(name);
-    function = slot;
-  }
-  const uint32_t status = reinterpret_cast<uint32_t (*)(Args...)>(function)(args...);
-  if (status != 0) Fail(std::string(name) + " gives " + std::to_string(status));
-}
-
-struct Script {
-  std::map<std::string, Handle> handles;
-  std::map<std::string, uint64_t> buffers;
-  std::map<std::string, std::vector<char>> files;  // images stay where they were loaded from
-  std::map<std::string, std::vector<char>> maps;
-};
-Script g;
-
 Handle Small(const std::string& text) { return reinterpret_cast<Handle>(std::stoull(text)); }
 
 std::vector<char> File(const std::string& path) {
@@ -91,12 +73,18 @@ std::vector<char> File(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-struct Launch {
-  Handle function;
-  uint32_t grid[3], block[3], shared;
-  Handle stream;
-  std::vector<std::vector<char>> values;
-};
+uint64_t Address(const std::string& text) {
+  const size_t plus = text.find('+');
+  const uint64_t offset = plus == std::string::npos ? 0 : std::stoull(text.substr(plus + 1));
+  return g.buffers.at(text.substr(0, plus)) + offset;
+}
+
+Script g;
+
+namespace {
+
+using abi::LaunchAttribute;
+using abi::LaunchConfig;
 
 template <typename T>
 std::vector<char> Bytes(T value) {
@@ -110,10 +98,10 @@ std::vector<char> Value(const std::string& text) {
   if (text[0] == 'i') return Bytes(static_cast<uint32_t>(std::stoll(rest)));
   if (text[0] == 'q') return Bytes(static_cast<uint64_t>(std::stoll(rest)));
   if (text[0] == 'm') return g.maps.at(rest);
-  const size_t plus = rest.find('+');
-  const uint64_t offset = plus == std::string::npos ? 0 : std::stoull(rest.substr(plus + 1));
-  return Bytes(g.buffers.at(rest.substr(0, plus)) + offset);
+  return Bytes(Address(rest));
 }
+
+}  // namespace
 
 Launch ReadLaunch(std::istringstream& in) {
   Launch launch{};
@@ -129,11 +117,15 @@ Launch ReadLaunch(std::istringstream& in) {
   return launch;
 }
 
+namespace {}  // namespace
+
 std::vector<void*> Pointers(Launch& launch) {
   std::vector<void*> pointers;
   for (auto& value : launch.values) pointers.push_back(value.data());
   return pointers;
 }
+
+namespace {
 
 void Run(Launch& l, void** pointers, void** extra) {
   Call("cuLaunchKernel", l.function, l.grid[0], l.grid[1], l.grid[2], l.block[0], l.block[1], l.block[2],
@@ -217,54 +209,6 @@ void StartNvtx() {
   if (entry != nullptr) reinterpret_cast<int (*)(const void* (*)(uint32_t))>(entry)(ExportTable);
 }
 
-bool Memory(const std::string& verb, std::istringstream& in) {
-  std::string name, text, other;
-  in >> name >> text >> other;
-  if (verb == "alloc") {
-    Call("cuMemAlloc", &g.buffers[name], static_cast<size_t>(std::stoull(text)));
-  } else if (verb == "allocasync") {
-    Call("cuMemAllocAsync", &g.buffers[name], static_cast<size_t>(std::stoull(text)), Handle{});
-  } else if (verb == "allocpool") {
-    Call("cuMemAllocFromPoolAsync", &g.buffers[name], static_cast<size_t>(std::stoull(text)),
-         other.empty() ? Handle{} : Small(other), Handle{});
-  } else if (verb == "freeasync") {
-    Call("cuMemFreeAsync", g.buffers.at(name), Handle{});
-  } else if (verb == "free") {
-    Call("cuMemFree", g.buffers.at(name));
-  } else if (verb == "upload") {
-    const std::vector<char> bytes = File(text);
-    Call("cuMemcpyHtoD", g.buffers.at(name), static_cast<const void*>(bytes.data()), bytes.size());
-  } else if (verb == "fill") {
-    Call("cuMemsetD32", g.buffers.at(name), static_cast<uint32_t>(std::stoul(text)),
-         static_cast<size_t>(std::stoull(other)));
-  } else if (verb == "copy") {
-    Call("cuMemcpyDtoD", g.buffers.at(name), g.buffers.at(text), static_cast<size_t>(std::stoull(other)));
-  } else if (verb == "peercopy") {
-    std::string stream;
-    in >> stream;
-    Call("cuMemcpyPeerAsync", g.buffers.at(name), Handle{}, g.buffers.at(text), Handle{},
-         static_cast<size_t>(std::stoull(other)), Small(stream));
-  } else if (verb == "address") {
-    std::printf("%s %llu\n", name.c_str(), static_cast<unsigned long long>(g.buffers.at(name)));
-  } else if (verb == "tensormap") {
-    uint32_t swizzle = 0, rank = 0, step[5] = {1, 1, 1, 1, 1}, box[5] = {};
-    uint64_t size[5] = {}, stride[5] = {};
-    in >> swizzle >> rank;
-    for (uint32_t i = 0; i < rank && rank <= 5; ++i) in >> size[i];
-    for (uint32_t i = 0; i + 1 < rank && rank <= 5; ++i) in >> stride[i];
-    for (uint32_t i = 0; i < rank && rank <= 5; ++i) in >> box[i];
-    if (!in) Fail("no tensor map");
-    g.maps[name].resize(128);
-    Call("cuTensorMapEncodeTiled", static_cast<void*>(g.maps[name].data()),
-         static_cast<uint32_t>(std::stoul(other)), rank, g.buffers.at(text),
-         static_cast<const uint64_t*>(size), static_cast<const uint64_t*>(stride),
-         static_cast<const uint32_t*>(box), static_cast<const uint32_t*>(step), 0u, swizzle, 0u, 0u);
-  } else {
-    return false;
-  }
-  return true;
-}
-
 // As vLLM's pynccl has it: a library of its own, functions by dlsym.
 bool Collective(const std::string& verb, std::istringstream& in) {
   std::string count, type;
@@ -325,6 +269,12 @@ bool Streams(const std::string& verb, std::istringstream& in) {
     Call("cuGraphInstantiateWithFlags", &g.handles[a], g.handles.at(b), uint64_t{0});
   else if (verb == "graph")
     Call("cuGraphLaunch", g.handles.at(a), Small(b));
+  else if (verb == "sync")
+    Call("cuStreamSynchronize", Small(a));
+  else if (verb == "eventsync")
+    Call("cuEventSynchronize", Small(a));
+  else if (verb == "contextsync")
+    Call("cuCtxSynchronize");
   else if (verb == "push" && g_push != nullptr)
     g_push(a.c_str());
   else if (verb == "pop" && g_pop != nullptr)
@@ -338,11 +288,25 @@ void Process(const std::string& verb, std::istringstream& in, std::istream& scri
   int milliseconds = 0;
   if (verb == "sleep" && in >> milliseconds) {
     usleep(static_cast<useconds_t>(milliseconds) * 1000);
+  } else if (verb == "say" && in >> milliseconds) {  // a number, and when it was said
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    std::printf("%d %lld\n", milliseconds,
+                static_cast<long long>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
+    std::fflush(stdout);
   } else if (verb == "exit") {
     std::fflush(nullptr);
     _exit(0);
   } else if (verb == "kill") {
     kill(getpid(), SIGKILL);
+  } else if (verb == "exec") {
+    std::string program, argument;
+    in >> program >> argument;
+    const pid_t child = fork();
+    if (child == 0) {
+      execl(program.c_str(), program.c_str(), argument.c_str(), static_cast<char*>(nullptr));
+      _exit(127);
+    }
+    waitpid(child, nullptr, 0);
   } else if (verb == "joined") {
     if (*is_child) std::exit(0);
   } else if (verb == "fork") {
@@ -359,6 +323,9 @@ void Process(const std::string& verb, std::istringstream& in, std::istream& scri
 }
 
 }  // namespace
+}  // namespace heddle::capture::player
+
+using namespace heddle::capture::player;
 
 int main(int argc, char** argv) {
   if (argc != 2) Fail("give a script");
@@ -381,8 +348,8 @@ int main(int argc, char** argv) {
         std::istringstream fresh(line.substr(verb.size()));
         return fresh;
       };
-      std::istringstream a = rest(), b = rest(), c = rest(), d = rest(), e = rest();
-      if (!Memory(verb, a) && !Code(verb, b) && !Streams(verb, c) && !Collective(verb, e))
+      std::istringstream a = rest(), b = rest(), c = rest(), d = rest(), e = rest(), f = rest();
+      if (!Memory(verb, a) && !Code(verb, b) && !Streams(verb, c) && !Collective(verb, e) && !Nodes(verb, f))
         Process(verb, d, script, &is_child);
     }
   }
