@@ -33,6 +33,10 @@ std::vector<Difference> Compare(const Gpu& left, const Gpu& right);
 // docs/params.md: every field with type, unit, range and meaning, from the rules in gpu.proto.
 std::string ParamsMarkdown();
 
+// A path as gpu.proto calls it, of one that may use names which papers and data sheets prefer: "hbm.bandwidth_gb_s" ->
+// "dram.bandwidth_gb_s", "l2.slice_count" -> "l2.slices". Overrides take both.
+std::string CanonicalPath(const std::string& path);
+
 // A number as --set takes it, with its suffix: "1.5Ki" -> 1536. Nothing for anything else.
 std::optional<double> ParseNumber(std::string_view text);
 

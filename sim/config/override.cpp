@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/base/suggest.h"
+#include "sim/config/describe.h"
 #include "sim/config/scalar.h"
 
 namespace heddle::config {
@@ -45,6 +46,10 @@ std::optional<std::vector<Step>> SplitPath(std::string_view path) {
   }
   return steps.empty() ? std::nullopt : std::optional(std::move(steps));
 }
+
+// What papers and data sheets say, and what gpu.proto calls it. A name that ends with a dot stands for all fields below it.
+constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {{"hbm.", "dram."},
+                                                                       {"l2.slice_count", "l2.slices"}};
 
 class Override {
  public:
@@ -161,9 +166,17 @@ class Override {
 
 }  // namespace
 
+std::string CanonicalPath(const std::string& path) {
+  for (const auto& [synonym, name] : kSynonyms) {
+    if (path == synonym || (synonym.ends_with('.') && path.starts_with(synonym)))
+      return std::string(name) + path.substr(synonym.size());
+  }
+  return path;
+}
+
 void ApplyOverride(const std::string& text, Draft* draft) {
   const size_t equals = text.find('=');
-  const std::string path = text.substr(0, equals);
+  const std::string path = CanonicalPath(text.substr(0, equals));
   if (equals == std::string::npos || equals + 1 == text.size()) {
     return draft->ReportAt({"--set " + text, 0, 0}, "", "expects path=value, as in l2.size_bytes=100Mi");
   }

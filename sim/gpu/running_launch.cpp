@@ -152,6 +152,7 @@ stats::LaunchStats RunningLaunch::Assemble() const {
     for (size_t i = 0; i < sum.slots.size(); ++i) sum.slots[i] += chunk.slots[i];
     for (size_t pc = 0; pc < sum.per_pc.size(); ++pc) {
       sum.per_pc[pc].issued += chunk.per_pc[pc].issued;
+      sum.per_pc[pc].memory += chunk.per_pc[pc].memory;
       for (size_t i = 0; i < sum.slots.size(); ++i) sum.per_pc[pc].slots[i] += chunk.per_pc[pc].slots[i];
     }
   }

@@ -404,6 +404,7 @@ stats::Sampling Sampler::Extrapolate(stats::LaunchStats* stats) const {
   }
   Distributed scale_issued(work);
   for (stats::PcStats& pc : stats->per_pc) pc.issued = scale_issued(pc.issued);
+  for (stats::PcStats& pc : stats->per_pc) stats::Scale(work, &pc.memory);
   for (auto& [key, wait] : stats->waits) {
     wait.count = Scaled(wait.count, work);
     wait.cycles = Scaled(wait.cycles, work);

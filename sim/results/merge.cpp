@@ -103,6 +103,11 @@ INSERT INTO main.barrier_wait SELECT n.new_id, s.pc, s.cause_pc, s.waits, s.cycl
   FROM new_launch n JOIN source.barrier_wait s ON s.launch_id = n.old_id;
 )sql";
 
+constexpr std::string_view kMergeMemorySumsSql = R"sql(
+INSERT INTO main.pc_memory SELECT n.new_id, s.pc, s.requests, s.sectors, s.ideal_sectors, s.wavefronts, s.bank_conflicts
+  FROM new_launch n CROSS JOIN source.pc_memory s ON s.launch_id = n.old_id;
+)sql";
+
 // Of launches that the target has without a timeline, too.
 constexpr std::string_view kMergeTimelineSql = R"sql(
 CREATE TEMP TABLE new_timeline (old_id INTEGER PRIMARY KEY, new_id INTEGER);
@@ -162,6 +167,7 @@ Status MergeOne(sqlite::Database* target, const std::string& source) {
     HEDDLE_RETURN_IF_ERROR(MergeHardware(target, version));
     if (version >= kTimelineVersion) HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeTimelineSql));
     if (version >= kSamplingVersion) HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeSamplingSql));
+    if (version >= kMemorySumsVersion) HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeMemorySumsSql));
     HEDDLE_RETURN_IF_ERROR(target->Execute(kMergeEndSql));
     HEDDLE_RETURN_IF_ERROR(transaction.Commit());
   }
@@ -220,6 +226,11 @@ constexpr DumpQuery kDumpQueries[] = {
      "SELECT l.key, s.pc, d.name, s.slots FROM pc_stat s JOIN launch l USING (launch_id) JOIN stall_def d "
      "USING "
      "(stall_id) ORDER BY l.key, s.pc, d.name"},
+    {"pc_memory",
+     "SELECT l.key, s.pc, s.requests, s.sectors, s.ideal_sectors, s.wavefronts, s.bank_conflicts FROM "
+     "pc_memory s "
+     "JOIN launch l USING (launch_id) ORDER BY l.key, s.pc",
+     kMemorySumsVersion},
     {"barrier_wait",
      "SELECT l.key, s.pc, s.cause_pc, s.waits, s.cycles FROM barrier_wait s JOIN launch l USING (launch_id) "
      "ORDER BY l.key, s.pc, s.cause_pc",

@@ -23,8 +23,9 @@
 namespace heddle::results {
 
 inline constexpr int32_t kApplicationId = 0x4845444c;  // "HEDL"
-inline constexpr int kSchemaVersion = 6;
-inline constexpr int kTimelineVersion = 4;  // the first with the tables cta and counter_sample
+inline constexpr int kSchemaVersion = 7;
+inline constexpr int kTimelineVersion = 4;    // the first with the tables cta and counter_sample
+inline constexpr int kMemorySumsVersion = 7;  // the first with the table pc_memory
 extern const char* const
     kModelVersion;  // changes when the same input gives other cycles; part of every launch key
 
@@ -135,6 +136,7 @@ class Writer {
   Result<int64_t> KernelId(const isa::KernelCode& code, const isa::LaunchShape& shape);
   Status AddCounts(int64_t launch_id, const stats::LaunchStats& stats,
                    const std::vector<isa::StreamIssue>& issues);
+  Status AddMemorySums(int64_t launch_id, const stats::LaunchStats& stats);
 
   sqlite::Database database_;
   std::string path_;

@@ -51,7 +51,8 @@ Status Upgrade(sqlite::Database* database) {
                                      {kTimelineVersion, "CREATE TABLE counter_sample "},
                                      {kSamplingVersion, "CREATE TABLE sampling "},
                                      {kHardwareCodeVersion, "CREATE TABLE hardware_code "},
-                                     {kHardwareCodeVersion, "CREATE TABLE hardware_pc_metric "}};
+                                     {kHardwareCodeVersion, "CREATE TABLE hardware_pc_metric "},
+                                     {kMemorySumsVersion, "CREATE TABLE pc_memory "}};
   HEDDLE_ASSIGN_OR_RETURN(const int64_t version, database->QueryInteger("PRAGMA user_version"));
   if (version >= kSchemaVersion) return Ok();
   for (const Addition& addition : kAdditions) {

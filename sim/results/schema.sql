@@ -106,6 +106,18 @@ CREATE TABLE pc_stat (
   PRIMARY KEY (launch_id, pc, stall_id)
 ) STRICT, WITHOUT ROWID;
 
+-- What instructions asked of memory, of those that did. Since schema version 7.
+CREATE TABLE pc_memory (
+  launch_id INTEGER NOT NULL REFERENCES launch ON DELETE CASCADE,
+  pc INTEGER NOT NULL,
+  requests INTEGER NOT NULL,        -- of warps with a lane that takes part; of bulk copies those of the TMA unit
+  sectors INTEGER NOT NULL,         -- of 32 bytes of global and local memory
+  ideal_sectors INTEGER NOT NULL,   -- that the bytes of the lanes fill, request by request
+  wavefronts INTEGER NOT NULL,      -- of shared memory
+  bank_conflicts INTEGER NOT NULL,  -- of them, beyond those that are needed without conflicts
+  PRIMARY KEY (launch_id, pc)
+) STRICT, WITHOUT ROWID;
+
 -- Waits for mbarriers and cluster barriers: by which instruction, and which one's arrival or copy ended them (-1: not known,
 -- or a cluster barrier). Since schema version 2.
 CREATE TABLE barrier_wait (

@@ -130,6 +130,19 @@ Result<int64_t> Writer::KernelId(const isa::KernelCode& code, const isa::LaunchS
   return kernel_id;
 }
 
+Status Writer::AddMemorySums(int64_t launch_id, const stats::LaunchStats& stats) {
+  HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement memory,
+                          database_.Prepare("INSERT INTO pc_memory VALUES (?, ?, ?, ?, ?, ?, ?)"));
+  for (size_t index = 0; index < stats.per_pc.size(); ++index) {
+    const stats::MemorySums& sums = stats.per_pc[index].memory;
+    if (!sums.any()) continue;
+    memory.Bind(launch_id).Bind(uint64_t{index} * isa::kInstructionBytes).Bind(sums.requests);
+    memory.Bind(sums.sectors).Bind(sums.ideal_sectors);
+    HEDDLE_RETURN_IF_ERROR(memory.Bind(sums.wavefronts).Bind(sums.bank_conflicts).Run());
+  }
+  return Ok();
+}
+
 Status Writer::AddCounts(int64_t launch_id, const stats::LaunchStats& stats,
                          const std::vector<isa::StreamIssue>& issues) {
   HEDDLE_ASSIGN_OR_RETURN(
@@ -159,6 +172,7 @@ Status Writer::AddCounts(int64_t launch_id, const stats::LaunchStats& stats,
       HEDDLE_RETURN_IF_ERROR(pc_stat.Bind(stall_ids[i]).Bind(slots).Run());
     }
   }
+  HEDDLE_RETURN_IF_ERROR(AddMemorySums(launch_id, stats));
   HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement wait,
                           database_.Prepare("INSERT INTO barrier_wait VALUES (?, ?, ?, ?, ?)"));
   for (const auto& [key, sum] : stats.waits) {

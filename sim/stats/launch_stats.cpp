@@ -1,5 +1,7 @@
 #include "sim/stats/launch_stats.h"
 
+#include <cmath>
+
 namespace heddle::stats {
 
 Counters& Counters::operator+=(const Counters& other) {
@@ -7,6 +9,21 @@ Counters& Counters::operator+=(const Counters& other) {
 #include "sim/stats/counters.def"
 #undef HEDDLE_COUNTER
   return *this;
+}
+
+MemorySums& MemorySums::operator+=(const MemorySums& other) {
+  requests += other.requests;
+  sectors += other.sectors;
+  ideal_sectors += other.ideal_sectors;
+  wavefronts += other.wavefronts;
+  bank_conflicts += other.bank_conflicts;
+  return *this;
+}
+
+void Scale(double factor, MemorySums* sums) {
+  for (uint64_t* sum :
+       {&sums->requests, &sums->sectors, &sums->ideal_sectors, &sums->wavefronts, &sums->bank_conflicts})
+    *sum = static_cast<uint64_t>(std::llround(static_cast<double>(*sum) * factor));
 }
 
 void Add(const WaitSums& from, WaitSums* to) {

@@ -48,10 +48,25 @@ struct StallDef {
 };
 const std::vector<StallDef>& StallDefs();  // indexed by Stall
 
+// What an instruction asked of memory: counted once for each warp that executed it with a lane, or for each request into
+// which the TMA unit cut it.
+struct MemorySums {
+  uint64_t requests = 0;
+  uint64_t sectors = 0;         // of 32 bytes, that requests to global and local memory touched
+  uint64_t ideal_sectors = 0;   // that the bytes of their lanes fill; no more than `sectors`
+  uint64_t wavefronts = 0;      // of shared memory
+  uint64_t bank_conflicts = 0;  // of them, beyond those that the access needs without conflicts
+
+  bool any() const { return requests != 0; }
+  MemorySums& operator+=(const MemorySums& other);
+};
+void Scale(double factor, MemorySums* sums);  // each sum rounded to the nearest number
+
 // The same accounting per instruction: slots are charged to the instruction that the blocked warp wants to issue.
 struct PcStats {
   uint64_t issued = 0;
   StallSlots slots{};
+  MemorySums memory;
 };
 
 // Waits for mbarriers and cluster barriers, by what waited and what ended the wait.

@@ -177,6 +177,9 @@ TEST_F(HopperTest, RequestsDoNotCrossLines) {
   EXPECT_EQ(data[1].line_address, 0x10'0080u);
   EXPECT_EQ(stats.counters.tma_inst_executed, 1u);
   EXPECT_EQ(stats.counters.tma_requests, 2u);
+  EXPECT_EQ(stats.per_pc[0].memory.requests, 2u);
+  EXPECT_EQ(stats.per_pc[0].memory.sectors, 4u);
+  EXPECT_EQ(stats.per_pc[0].memory.ideal_sectors, 4u);
 }
 
 // With two places the third request leaves when the first answer comes, 200 cycles after 111.

@@ -50,6 +50,24 @@ TEST_F(SmMemoryTest, SharedLoadFourWayConflict) { EXPECT_EQ(SharedLoad(4, 16), 2
 TEST_F(SmMemoryTest, SharedLoadAllInOneBank) {
   EXPECT_EQ(SharedLoad(4, 128), 55u);
   EXPECT_EQ(stats.counters.smem_bank_conflicts, 31u);
+  const stats::MemorySums& sums = stats.per_pc[0].memory;
+  EXPECT_EQ(sums.requests, 1u);
+  EXPECT_EQ(sums.wavefronts, 32u);
+  EXPECT_EQ(sums.bank_conflicts, 31u);
+  EXPECT_EQ(sums.sectors, 0u);
+  EXPECT_FALSE(stats.per_pc[1].memory.any());
+}
+// The same access, and atomics on one word, where the machine has no conflicts: as without one.
+TEST_F(SmMemoryTest, MachineWithoutBankConflicts) {
+  overrides = {"sm.shared_memory.bank_conflicts=false"};
+  EXPECT_EQ(SharedLoad(4, 128), 24u);
+  EXPECT_EQ(stats.counters.smem_wavefronts, 1u);
+  EXPECT_EQ(stats.counters.smem_bank_conflicts, 0u);
+}
+TEST_F(SmMemoryTest, MachineWithoutBankConflictsStillMovesEveryByte) {
+  overrides = {"sm.shared_memory.bank_conflicts=false"};
+  EXPECT_EQ(SharedLoad(16, 256, Op::kLDS, {Mod::k128}), 26u);  // four quarters, not 32 wavefronts
+  EXPECT_EQ(stats.counters.smem_wavefronts, 4u);
 }
 TEST_F(SmMemoryTest, SharedLoadOddStride) { EXPECT_EQ(SharedLoad(4, 132), 24u); }
 // Two half warps of 64 bits: a wavefront each. 26 for 128 bits, four quarters.
@@ -130,6 +148,23 @@ TEST_F(SmMemoryTest, ReturnPathIsShared) {
 }
 
 // ---- L1 ------------------------------------------------------------------------------------------------------------
+
+// 32 lanes of 4 bytes, 32 apart: a sector each, where 4 would hold 128 bytes. Side by side: 4 of 4. The same address in
+// all lanes: one sector, although 128 bytes are asked for.
+TEST_F(SmMemoryTest, SectorsOfARequest) {
+  for (const uint64_t stride : {32, 4, 0}) AppendLoad(Op::kLDG, MemorySpace::kGlobal, 4, 0x1000, stride);
+  AppendLoad(Op::kLDG, MemorySpace::kGlobal, 4, 0x1010, 4);  // from the middle of a sector: 5
+  Exit();
+  Run();
+  const uint64_t sectors[] = {32, 4, 1, 5}, ideal[] = {4, 4, 1, 4};
+  for (uint32_t load = 0; load < 4; ++load) {
+    const stats::MemorySums& sums = stats.per_pc[2 * load].memory;
+    EXPECT_EQ(sums.requests, 1u);
+    EXPECT_EQ(sums.sectors, sectors[load]) << load;
+    EXPECT_EQ(sums.ideal_sectors, ideal[load]) << load;
+    EXPECT_EQ(sums.wavefronts, 0u);
+  }
+}
 
 TEST_F(SmMemoryTest, LoadMissesThenHits) {
   AppendLoad(Op::kLDG, MemorySpace::kGlobal, 4, 0x1000, 4);

@@ -101,6 +101,7 @@ TEST(SharedMemory, WavefrontsOfEveryPattern) {
   config::SharedMemory config;
   config.banks = 32;
   config.bank_bytes = 4;
+  config.bank_conflicts = true;
   const SharedMemory shared(config);
   std::mt19937_64 random(2);
   for (int i = 0; i < 20000 && !testing::Test::HasFailure(); ++i) {

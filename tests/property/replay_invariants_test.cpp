@@ -207,6 +207,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mechanism{"barrier", {"sm.barrier_latency_cycles=0"}},
         Mechanism{"branch", {"sm.sub_core.branch_latency_cycles=0"}},
         Mechanism{"shared_banks", {"sm.shared_memory.banks=128", "sm.shared_memory.bank_bytes=1"}},
+        Mechanism{"bank_conflicts", {"sm.shared_memory.bank_conflicts=false"}},
         Mechanism{"fences", {"sm.fences.gpu_cycles=0"}},
         Mechanism{
             "sm_port",

@@ -95,6 +95,14 @@ TEST(Sampling, TimeAndCountersOfALongLaunchAreThoseOfExactSimulation) {
   EXPECT_NEAR(ratio(found.dram_write_bytes, counted.dram_write_bytes), 1, 0.05);
   EXPECT_NEAR(ratio(found.smsp_issue_slots, counted.smsp_issue_slots), 1, 0.03);
   ExpectClosedAccounting(sampled.stats);
+
+  const auto requests = [](const Outcome& outcome) {
+    stats::MemorySums sum;
+    for (const stats::PcStats& pc : outcome.stats.per_pc) sum += pc.memory;
+    return sum;
+  };
+  EXPECT_NEAR(ratio(requests(sampled).requests, requests(exact).requests), 1, 0.001);
+  EXPECT_NEAR(ratio(requests(sampled).sectors, requests(exact).sectors), 1, 0.001);
 }
 
 // The pace changes within what is left out: no extrapolation can know where, and the interval must say so.

@@ -175,6 +175,31 @@ TEST(Stalls, LadderAndPcTable) {
   EXPECT_EQ(table[1].share, 0.75);
 }
 
+TEST(Memory, WordsAndRowsByKind) {
+  EXPECT_EQ(MemoryText({}, false), "");
+  EXPECT_EQ(MemoryText({.requests = 2, .sectors = 8, .ideal_sectors = 8}, false), "4.0 sectors a request");
+  EXPECT_EQ(MemoryText({.requests = 2, .sectors = 8, .ideal_sectors = 8}, true), "");
+  EXPECT_EQ(MemoryText({.requests = 2, .sectors = 64, .ideal_sectors = 8}, true),
+            "32.0 sectors a request where 4.0 would do");
+  EXPECT_EQ(MemoryText({.requests = 4, .wavefronts = 12, .bank_conflicts = 8}, true),
+            "3.0 wavefronts a request, 2.0 of them bank conflicts");
+  Kernel kernel;
+  LaunchCounts counts;
+  for (const char* text : {"LDG.E R1, [R2]", "LDS R3, [R4]", "LDG.E.128 R4, [R8]", "FADD R1, R2, R3"})
+    kernel.instructions.push_back(ReadInstructionText(text));
+  counts.per_pc.resize(4);
+  counts.per_pc[0].memory = {.requests = 1, .sectors = 4, .ideal_sectors = 4};
+  counts.per_pc[1].memory = {.requests = 5, .wavefronts = 10, .bank_conflicts = 5};
+  counts.per_pc[2].memory = {.requests = 1, .sectors = 20, .ideal_sectors = 16};
+  const std::vector<MemoryTraffic> table = MemoryTable(kernel, counts);
+  ASSERT_EQ(table.size(), 2u);
+  EXPECT_EQ(table[0].name, "Global Load");
+  EXPECT_EQ(table[0].sums.requests, 2u);
+  EXPECT_EQ(table[0].sums.sectors, 24u);
+  EXPECT_EQ(table[1].name, "Shared Load");
+  EXPECT_EQ(table[1].sums.bank_conflicts, 5u);
+}
+
 TEST(Occupancy, LimitsByEachResource) {
   // 256 threads of 64 registers: 8 warps x 2048 registers; 65536 / 16384 = 4 CTAs. 40 KiB of 164 KiB: 4 CTAs.
   const OccupancyLimits limits = OccupancyOf(A100(), {256, 1, 1}, 64, 40 << 10);

@@ -53,14 +53,17 @@ TEST(ConfigLoad, ReadsValuesOfEveryKind) {
 TEST(ConfigLoad, StoredDescriptionsMayBeOlderThanSomeFields) {
   const Gpu gpu = Loaded(kChild);
   std::string text = CanonicalText(gpu);
-  const std::string line = "  graph_overhead_ns: 350\n";
-  const size_t at = text.find(line);
-  ASSERT_NE(at, std::string::npos);
-  text.erase(at, line.size());
-  EXPECT_THAT(Faults(text), testing::HasSubstr("launch.graph_overhead_ns: missing"));
+  for (const std::string line : {"  graph_overhead_ns: 350\n", "    bank_conflicts: true\n"}) {
+    const size_t at = text.find(line);
+    ASSERT_NE(at, std::string::npos) << line;
+    text.erase(at, line.size());
+  }
+  EXPECT_THAT(Faults(text), testing::AllOf(testing::HasSubstr("launch.graph_overhead_ns: missing"),
+                                           testing::HasSubstr("sm.shared_memory.bank_conflicts: missing")));
   const Result<Gpu> old = ParseStoredGpu(text, "results.db");
   ASSERT_TRUE(old.ok()) << old.error().ToString();
   EXPECT_EQ(old->launch.graph_overhead_ns, 0);
+  EXPECT_TRUE(old->sm.shared_memory.bank_conflicts);
   EXPECT_EQ(old->launch.l2_bytes, gpu.launch.l2_bytes);
 }
 

@@ -46,6 +46,7 @@ class Reader : public testing::Test {
       stats.per_pc[0].issued = 5;
       stats.per_pc[0].slots[static_cast<size_t>(stats::Stall::k_selected)] = 5;
       stats.per_pc[1].slots[static_cast<size_t>(stats::Stall::k_wait)] = 3;
+      stats.per_pc[0].memory = {4, 32, 16, 0, 0};
       results::LaunchRecord record;
       record.trace_digest = "feed";
       record.trace_name = "x.htrace";
@@ -66,6 +67,23 @@ class Reader : public testing::Test {
   isa::KernelCode code_;
 };
 
+// Two launches of which the second was sampled: 10,001 cycles in a microsecond, plus or minus 100 of them.
+TEST_F(Reader, SampledLaunchesHaveAnInterval) {
+  Write({3, 4, 5},
+        {"INSERT INTO sampling VALUES (2, 1000, 98, 1, 100, '', NULL), (3, 8, 8, 0, 0, 'too small', NULL)"});
+  auto reader = ResultsReader::Open(path_);
+  ASSERT_TRUE(reader.ok()) << reader.error().ToString();
+  const std::vector<LaunchInfo>& launches = reader->launches();
+  ASSERT_EQ(launches.size(), 3u);
+  for (const size_t whole : {0, 2}) {
+    EXPECT_FALSE(launches[whole].IsSampled());
+    EXPECT_EQ(launches[whole].IntervalSeconds(), 0);
+  }
+  EXPECT_TRUE(launches[1].IsSampled());
+  EXPECT_EQ(launches[1].simulated_share, 0.098);
+  EXPECT_NEAR(launches[1].IntervalSeconds(), 1e-6 * 100 / 10'001, 1e-12);
+}
+
 TEST_F(Reader, GivesBackWhatWasWritten) {
   Write({3});
   auto reader = ResultsReader::Open(path_);
@@ -82,6 +100,10 @@ TEST_F(Reader, GivesBackWhatWasWritten) {
   ASSERT_EQ(counts->per_pc.size(), 2u);
   EXPECT_EQ(counts->per_pc[0].issued, 5u);
   EXPECT_EQ(counts->per_pc[1].slots[static_cast<size_t>(stats::Stall::k_wait)], 3u);
+  EXPECT_EQ(counts->per_pc[0].memory.requests, 4u);
+  EXPECT_EQ(counts->per_pc[0].memory.sectors, 32u);
+  EXPECT_EQ(counts->per_pc[0].memory.ideal_sectors, 16u);
+  EXPECT_FALSE(counts->per_pc[1].memory.any());
   EXPECT_EQ((*reader->KernelOf(launch.kernel_id))->instructions[0].op, isa::Op::kFFMA);
   EXPECT_EQ((*reader->MachineOf(launch.config_id))->gpu.sm.count, 108u);
 }

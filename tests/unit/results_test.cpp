@@ -41,6 +41,7 @@ class Results : public testing::Test {
     stats.per_pc.resize(2);
     stats.per_pc[1].issued = 50;
     stats.per_pc[1].slots[static_cast<size_t>(stats::Stall::k_barrier)] = 150;
+    stats.per_pc[1].memory = {10, 80, 40, 30, 20};
     stats.waits[{1, 0}] = {3, 90};
     stats.waits[{1, stats::kUnknownCause}] = {1, 7};
     ConfigRecord config{"c0ffee", "machine", "text", 2, 1000000000, 1000000000000, 1, 1};
@@ -119,6 +120,19 @@ TEST_F(Results, MergingGivesWhatOneRunWouldHaveGiven) {
   EXPECT_EQ(Dump(Path("merged.db")), Dump(Path("all.db")));
 }
 
+TEST_F(Results, WhatInstructionsAskedOfMemory) {
+  ASSERT_TRUE(WriteFile(Path("a.db"), {0}).ok());
+  ASSERT_TRUE(WriteFile(Path("b.db"), {1}).ok());
+  ASSERT_TRUE(Merge(Path("both.db"), {Path("a.db"), Path("b.db"), Path("a.db")}).ok());
+  Result<sqlite::Database> database = OpenForReading(Path("both.db"));
+  ASSERT_TRUE(database.ok());
+  EXPECT_EQ(*database->QueryInteger("SELECT COUNT(*) FROM pc_memory"), 2) << "only instructions that asked";
+  EXPECT_EQ(*database->QueryInteger(
+                "SELECT COUNT(*) FROM pc_memory WHERE pc = 16 AND requests = 10 AND sectors = 80 AND "
+                "ideal_sectors = 40 AND wavefronts = 30 AND bank_conflicts = 20"),
+            2);
+}
+
 TEST_F(Results, WaitsNameWhatEndedThem) {
   ASSERT_TRUE(WriteFile(Path("a.db"), {0}).ok());
   Result<sqlite::Database> database = OpenForReading(Path("a.db"));
@@ -138,7 +152,7 @@ TEST_F(Results, FilesOfTheFirstVersionAreRead) {
     Result<sqlite::Database> old = sqlite::Database::Open(Path("old.db"), sqlite::Database::Mode::kReadWrite);
     ASSERT_TRUE(old->Execute("DROP TABLE barrier_wait; DROP TABLE hardware_launch; DROP TABLE cta; "
                              "DROP TABLE counter_sample; DROP TABLE sampling; DROP TABLE hardware_code; "
-                             "DROP TABLE hardware_pc_metric; DROP INDEX "
+                             "DROP TABLE hardware_pc_metric; DROP TABLE pc_memory; DROP INDEX "
                              "hardware_run_of_launch; DROP VIEW v_stall; "
                              "CREATE VIEW v_stall AS SELECT 1 AS old; PRAGMA user_version = 1")
                     .ok());

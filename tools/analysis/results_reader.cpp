@@ -65,6 +65,7 @@ Result<ResultsReader> ResultsReader::Open(const std::string& path, const Selecti
   ResultsReader reader(std::move(database));
   HEDDLE_RETURN_IF_ERROR(reader.ReadNames());
   HEDDLE_RETURN_IF_ERROR(reader.ReadLaunches(selection));
+  HEDDLE_RETURN_IF_ERROR(reader.ReadIntervals());
   return reader;
 }
 
@@ -110,6 +111,8 @@ Status ResultsReader::ReadNames() {
       const int64_t table,
       database_->QueryInteger("SELECT COUNT(*) FROM sqlite_master WHERE name = 'hardware_launch'"));
   has_hardware_launches_ = table > 0;
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t version, database_->QueryInteger("PRAGMA user_version"));
+  has_memory_sums_ = version >= results::kMemorySumsVersion;
   return Ok();
 }
 
@@ -135,6 +138,24 @@ Status ResultsReader::ReadLaunches(const Selection& selection) {
   });
 }
 
+Status ResultsReader::ReadIntervals() {
+  HEDDLE_ASSIGN_OR_RETURN(
+      const int64_t table,
+      database_->QueryInteger("SELECT COUNT(*) FROM sqlite_master WHERE name = 'sampling'"));
+  if (table == 0) return Ok();
+  HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement rows,
+                          database_->Prepare("SELECT launch_id, ctas, simulated_ctas, interval_cycles FROM "
+                                             "sampling WHERE whole_because = '' ORDER BY launch_id"));
+  auto launch = launches_.begin();
+  return EachRow(&rows, [&](const sqlite::Statement& row) -> Status {
+    while (launch != launches_.end() && launch->launch_id < row.Integer(0)) ++launch;
+    if (launch == launches_.end() || launch->launch_id != row.Integer(0)) return Ok();
+    launch->interval_cycles = Positive(row.Integer(3));
+    launch->simulated_share = row.Real(2) / std::max(1.0, row.Real(1));
+    return Ok();
+  });
+}
+
 Result<const Machine*> ResultsReader::MachineOf(int64_t config_id) {
   std::unique_ptr<Machine>& machine = machines_[config_id];
   if (machine != nullptr) return machine.get();
@@ -146,8 +167,8 @@ Result<const Machine*> ResultsReader::MachineOf(int64_t config_id) {
   auto read = std::make_unique<Machine>();
   read->config_id = config_id;
   read->name = rows.Text(0), read->digest = rows.Text(1), read->text = rows.Text(2);
-  HEDDLE_ASSIGN_OR_RETURN(read->gpu,
-                          config::ParseStoredGpu(read->text, fmt::format("{} (machine '{}')", path(), read->name)));
+  HEDDLE_ASSIGN_OR_RETURN(
+      read->gpu, config::ParseStoredGpu(read->text, fmt::format("{} (machine '{}')", path(), read->name)));
   machine = std::move(read);
   return machine.get();
 }
@@ -187,31 +208,54 @@ Result<const Kernel*> ResultsReader::KernelOf(int64_t kernel_id) {
   return kernel.get();
 }
 
+Result<sqlite::Statement*> ResultsReader::RowsOf(CountQuery query, int64_t launch_id) {
+  static constexpr std::string_view kQueries[kCountQueries] = {
+      "SELECT stat_id, value FROM stat WHERE launch_id = ?",
+      "SELECT stall_id, slots FROM stall WHERE launch_id = ?",
+      "SELECT pc, stall_id, slots FROM pc_stat WHERE launch_id = ?",
+      "SELECT pc, requests, sectors, ideal_sectors, wavefronts, bank_conflicts FROM pc_memory "
+      "WHERE launch_id = ?"};
+  std::optional<sqlite::Statement>& statement = count_queries_[query];
+  if (!statement) {
+    HEDDLE_ASSIGN_OR_RETURN(statement, database_->Prepare(kQueries[query]));
+  }
+  statement->Reset();
+  statement->Bind(launch_id);
+  return &*statement;
+}
+
 Status ResultsReader::ReadSums(const LaunchInfo& launch, LaunchCounts* counts) {
-  HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement values,
-                          database_->Prepare("SELECT stat_id, value FROM stat WHERE launch_id = ?"));
-  values.Bind(launch.launch_id);
-  HEDDLE_RETURN_IF_ERROR(EachRow(&values, [&](const sqlite::Statement& row) -> Status {
+  HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement* const values, RowsOf(kValues, launch.launch_id));
+  HEDDLE_RETURN_IF_ERROR(EachRow(values, [&](const sqlite::Statement& row) -> Status {
     const auto counter = counter_of_.find(row.Integer(0));
     if (counter != counter_of_.end()) counts->counters.*(counter->second) = Positive(row.Integer(1));
     return Ok();
   }));
-  HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement stalls,
-                          database_->Prepare("SELECT stall_id, slots FROM stall WHERE launch_id = ?"));
-  stalls.Bind(launch.launch_id);
-  return EachRow(&stalls, [&](const sqlite::Statement& row) -> Status {
+  HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement* const stalls, RowsOf(kStalls, launch.launch_id));
+  return EachRow(stalls, [&](const sqlite::Statement& row) -> Status {
     const auto stall = stall_of_.find(row.Integer(0));
     if (stall != stall_of_.end()) counts->slots[stall->second] = Positive(row.Integer(1));
     return Ok();
   });
 }
 
+Status ResultsReader::ReadMemorySums(const LaunchInfo& launch, LaunchCounts* counts) {
+  if (!has_memory_sums_) return Ok();
+  HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement* const rows, RowsOf(kPcMemory, launch.launch_id));
+  return EachRow(rows, [&](const sqlite::Statement& row) -> Status {
+    const uint64_t index = Positive(row.Integer(0)) / isa::kInstructionBytes;
+    if (index >= counts->per_pc.size()) return Ok();
+    counts->per_pc[index].memory = {Positive(row.Integer(1)), Positive(row.Integer(2)),
+                                    Positive(row.Integer(3)), Positive(row.Integer(4)),
+                                    Positive(row.Integer(5))};
+    return Ok();
+  });
+}
+
 Status ResultsReader::ReadPerPc(const LaunchInfo& launch, LaunchCounts* counts) {
   HEDDLE_ASSIGN_OR_RETURN(const Kernel* kernel, KernelOf(launch.kernel_id));
-  HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement rows,
-                          database_->Prepare("SELECT pc, stall_id, slots FROM pc_stat WHERE launch_id = ?"));
-  rows.Bind(launch.launch_id);
-  return EachRow(&rows, [&](const sqlite::Statement& row) -> Status {
+  HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement* const rows, RowsOf(kPcStalls, launch.launch_id));
+  return EachRow(rows, [&](const sqlite::Statement& row) -> Status {
     const uint64_t index = Positive(row.Integer(0)) / isa::kInstructionBytes;
     const auto stall = stall_of_.find(row.Integer(1));
     if (index >= kernel->text.size() || stall == stall_of_.end()) return Ok();
@@ -226,7 +270,9 @@ Status ResultsReader::ReadPerPc(const LaunchInfo& launch, LaunchCounts* counts) 
 Result<LaunchCounts> ResultsReader::CountsOf(const LaunchInfo& launch, bool per_pc) {
   LaunchCounts counts;
   HEDDLE_RETURN_IF_ERROR(ReadSums(launch, &counts));
-  if (per_pc) HEDDLE_RETURN_IF_ERROR(ReadPerPc(launch, &counts));
+  if (!per_pc) return counts;
+  HEDDLE_RETURN_IF_ERROR(ReadPerPc(launch, &counts));
+  HEDDLE_RETURN_IF_ERROR(ReadMemorySums(launch, &counts));
   return counts;
 }
 

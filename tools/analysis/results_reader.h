@@ -5,6 +5,7 @@
 // launches() is one row each, cheap for a hundred thousand of them; CountsOf() reads what one launch has counted.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -62,9 +63,18 @@ struct LaunchInfo {  // a row of `launch`
   uint64_t start_cycle = 0;
   uint64_t end_cycle = 0;
   uint64_t duration_ps = 0;
+  // Of a launch in sampled mode: the times are these plus or minus so much, with a confidence of 95 %, and this share of the
+  // CTAs was simulated. Where nothing was left out: 0 and 1.
+  uint64_t interval_cycles = 0;
+  double simulated_share = 1;
 
   uint64_t Cycles() const { return end_cycle - start_cycle; }
   double Seconds() const { return static_cast<double>(duration_ps) / 1e12; }
+  bool IsSampled() const { return simulated_share < 1; }
+  double IntervalSeconds() const {
+    return Cycles() == 0 ? 0
+                         : Seconds() * static_cast<double>(interval_cycles) / static_cast<double>(Cycles());
+  }
 };
 
 struct LaunchCounts {
@@ -124,8 +134,13 @@ class ResultsReader {
   explicit ResultsReader(sqlite::Database database);
   Status ReadNames();
   Status ReadLaunches(const Selection& selection);
+  Status ReadIntervals();  // of the launches that have been read
   Status ReadPerPc(const LaunchInfo& launch, LaunchCounts* counts);
+  enum CountQuery : size_t { kValues, kStalls, kPcStalls, kPcMemory, kCountQueries };
+  // Prepared once: thousands of launches are asked one after another.
+  Result<sqlite::Statement*> RowsOf(CountQuery query, int64_t launch_id);
   bool IsOnBoard(const std::string& gpu, int64_t config_id);
+  Status ReadMemorySums(const LaunchInfo& launch, LaunchCounts* counts);
   Status ReadSums(const LaunchInfo& launch, LaunchCounts* counts);
 
   std::unique_ptr<sqlite::Database> database_;
@@ -138,8 +153,10 @@ class ResultsReader {
   std::map<int64_t, std::unique_ptr<Machine>> machines_;
   std::map<int64_t, std::unique_ptr<Kernel>> kernels_;
   std::map<std::string, std::vector<std::string>> archs_of_board_;
+  std::array<std::optional<sqlite::Statement>, kCountQueries> count_queries_;
   bool has_measurements_ = false;
   bool has_hardware_launches_ = false;
+  bool has_memory_sums_ = false;
 };
 
 // Launches that do the same work on the same machine: equal machine, kernel, grid, block, cache policy.

@@ -217,6 +217,15 @@ Section Memory(const Context& c) {
         Number(n.smem_wavefronts), "smem_wavefronts");
   s.Add("Shared Bank Conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", "wavefront",
         Number(n.smem_bank_conflicts), "smem_bank_conflicts");
+  for (const MemoryTraffic& row : MemoryTable(c.kernel, c.counts)) {
+    const double requests = Number(row.sums.requests);
+    if (row.sums.sectors != 0) {
+      s.Add(row.name + " Sectors", "", "sector", Number(row.sums.sectors));
+      s.Add(row.name + " Sectors/Req", "", "", Ratio(Number(row.sums.sectors), requests));
+    }
+    if (row.sums.wavefronts != 0)
+      s.Add(row.name + " Wavefronts/Req", "", "", Ratio(Number(row.sums.wavefronts), requests));
+  }
   return s.Take();
 }
 

@@ -81,22 +81,51 @@ std::vector<Site> SitesOf(const KernelAnalysis& kernel, Stall stall, size_t most
   return sites;
 }
 
-// What is worth trying: by the share of the causes that it may help.
-std::vector<const Relief*> Candidates(const std::vector<Cause>& causes, const config::Gpu& gpu, size_t most) {
+// False where nothing of the launch went there.
+bool UsesWhatItRelieves(const Relief& relief, const stats::Counters& counters) {
+  constexpr std::pair<std::string_view, uint64_t stats::Counters::*> kUses[] = {
+      {"tensor", &stats::Counters::sm_ops_tensor},
+      {"tma", &stats::Counters::tma_inst_executed},
+      {"bank_conflicts", &stats::Counters::smem_bank_conflicts}};
+  return std::none_of(std::begin(kUses), std::end(kUses),
+                      [&](const auto& use) { return relief.key == use.first && counters.*use.second == 0; });
+}
+
+// What is worth trying: by the share of the causes that it may help, but first one for each cause, so that none of the top ones
+// is left without a number because another has many reliefs.
+std::vector<const Relief*> Candidates(const std::vector<Cause>& causes, const KernelAnalysis& kernel,
+                                      size_t most) {
   std::vector<std::pair<double, const Relief*>> weighed;
   for (const Relief& relief : Reliefs()) {
+    if (!UsesWhatItRelieves(relief, kernel.counts.counters)) continue;
     double share = 0;
     for (const Cause& cause : causes)
       if (cause.stall.stall != Stall::k_selected && relief.Helps(cause.stall.stall))
         share += cause.stall.share;
     if (relief.stalls == "*") share = 1;  // cheap to try, and never told by a stall
-    if (share > 0 && !OverridesOf(relief, gpu).empty()) weighed.emplace_back(share, &relief);
+    if (share > 0 && !OverridesOf(relief, kernel.machine->gpu).empty()) weighed.emplace_back(share, &relief);
   }
   std::stable_sort(weighed.begin(), weighed.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
-  weighed.resize(std::min(weighed.size(), most));
   std::vector<const Relief*> reliefs;
-  for (const auto& [share, relief] : weighed) reliefs.push_back(relief);
+  const auto take = [&](const auto& is_wanted) {
+    for (const auto& [share, relief] : weighed) {
+      if (reliefs.size() == most) return;
+      if (std::find(reliefs.begin(), reliefs.end(), relief) == reliefs.end() && is_wanted(*relief))
+        reliefs.push_back(relief);
+    }
+  };
+  take([](const Relief& relief) { return relief.stalls == "*"; });
+  for (const Cause& cause : causes) {
+    const auto helps = [&](const Relief& relief) {
+      return relief.stalls != "*" && relief.Helps(cause.stall.stall);
+    };
+    const bool helped =
+        std::any_of(reliefs.begin(), reliefs.end(), [&](const Relief* relief) { return helps(*relief); });
+    bool taken = helped || cause.stall.stall == Stall::k_selected;
+    take([&](const Relief& relief) { return !taken && (taken = helps(relief)); });
+  }
+  take([](const Relief&) { return true; });
   return reliefs;
 }
 
@@ -118,7 +147,7 @@ Status Measure(const KernelAnalysis& kernel, Resimulator* resimulator, size_t mo
         "other options; gains are of the former",
         base->cycles, kernel.launch.Cycles());
   }
-  for (const Relief* relief : Candidates(tree->causes, kernel.machine->gpu, most)) {
+  for (const Relief* relief : Candidates(tree->causes, kernel, most)) {
     Gain gain{relief, 0, 0, ""};
     const Result<Resimulator::Outcome> outcome =
         resimulator->Simulate(kernel.launch, OverridesOf(*relief, kernel.machine->gpu));

@@ -13,6 +13,14 @@ Json InstructionJson(const analysis::KernelAnalysis& kernel, const BottleneckTre
   Json json{{"pc", kernel.kernel->PcOf(index)}};
   if (index < kernel.kernel->text.size()) json["text"] = kernel.kernel->text[index];
   if (const auto line = tree.source.find(index); line != tree.source.end()) json["source"] = line->second;
+  if (index < kernel.counts.per_pc.size() && kernel.counts.per_pc[index].memory.any()) {
+    const stats::MemorySums& memory = kernel.counts.per_pc[index].memory;
+    json["memory"] = {{"requests", memory.requests},
+                      {"sectors", memory.sectors},
+                      {"ideal_sectors", memory.ideal_sectors},
+                      {"wavefronts", memory.wavefronts},
+                      {"bank_conflicts", memory.bank_conflicts}};
+  }
   return json;
 }
 

@@ -35,17 +35,26 @@ std::string GainText(const Gain& gain) {
 
 std::string Heading(const KernelAnalysis& kernel, double workload_seconds) {
   const double share = workload_seconds > 0 ? kernel.group.seconds / workload_seconds : 1;
-  std::string text = fmt::format("{} on {}\n{:5.1f} % of the time: {} in {} launch{} of {} ({} cycles)\n",
-                                 report::ShortName(Demangled(kernel.kernel->name), 100), kernel.machine->name,
-                                 100 * share, report::HumanSeconds(kernel.group.seconds),
-                                 kernel.group.launches.size(), kernel.group.launches.size() == 1 ? "" : "es",
-                                 report::HumanSeconds(kernel.launch.Seconds()), kernel.launch.Cycles());
+  std::string text = fmt::format(
+      "{} on {}\n{:5.1f} % of the time: {} in {} launch{} of {} ({} cycles)\n",
+      report::ShortName(Demangled(kernel.kernel->name), 100), kernel.machine->name, 100 * share,
+      report::HumanSeconds(kernel.group.seconds), kernel.group.launches.size(),
+      kernel.group.launches.size() == 1 ? "" : "es",
+      report::HumanSeconds(kernel.launch.Seconds(), kernel.launch.IntervalSeconds()), kernel.launch.Cycles());
   if (!kernel.bound.resources.empty())
     text += fmt::format(
         "        lower bound {:.0f} cycles ({:.0f} of launch overhead, then {}): {:.0f} % reached\n",
         kernel.bound.cycles, kernel.bound.fixed_cycles, analysis::Name(kernel.bound.resources[0].resource),
         100 * kernel.bound.reached);
   return text;
+}
+
+// What the instruction moves in vain; nothing where it moves what it asks for.
+void AppendWaste(const KernelAnalysis& kernel, uint32_t index, std::string* text) {
+  if (index >= kernel.counts.per_pc.size()) return;
+  const std::string waste = analysis::MemoryText(kernel.counts.per_pc[index].memory, true);
+  if (!waste.empty())
+    *text += fmt::format("             {:04x} moves {}\n", kernel.kernel->PcOf(index), waste);
 }
 
 void AppendCause(const KernelAnalysis& kernel, const BottleneckTree& tree, const Cause& cause,
@@ -55,8 +64,10 @@ void AppendCause(const KernelAnalysis& kernel, const BottleneckTree& tree, const
   for (const Site& site : cause.sites) {
     if (!cause.IsWait()) break;
     *text += fmt::format("  {}  {}\n", Percent(site.share), InstructionText(kernel, tree, site.index));
-    if (site.waits_for)
-      *text += fmt::format("             for {}\n", InstructionText(kernel, tree, *site.waits_for));
+    AppendWaste(kernel, site.index, text);
+    if (!site.waits_for) continue;
+    *text += fmt::format("             for {}\n", InstructionText(kernel, tree, *site.waits_for));
+    if (*site.waits_for != site.index) AppendWaste(kernel, *site.waits_for, text);
   }
   constexpr size_t kMostGains = 3;
   for (size_t i = 0; i < std::min(kMostGains, cause.gains.size()); ++i)

@@ -9,7 +9,7 @@
 namespace heddle::html {
 namespace {
 
-constexpr double kRow = 22, kNames = 310, kNotes = 140;
+constexpr double kRow = 22, kCharacter = 7, kGap = 14;  // of the page's 12 px font, and between text and bars
 constexpr size_t kMostNameChars = 42;
 
 // UTF-8 is cut between characters.
@@ -32,15 +32,23 @@ std::string HorizontalBars(const std::vector<BarRow>& rows, int width, std::stri
     low = std::min(low, left);
     high = std::max(high, right);
   }
-  const double scale = (width - kNames - kNotes) / std::max(high - low, 1e-300);
-  const double zero = kNames - low * scale, height = kRow * static_cast<double>(rows.size()) + 6;
+  size_t name_chars = 0, note_chars = 0;
+  for (const BarRow& row : rows) {
+    name_chars = std::max(name_chars, Shortened(row.name).size());
+    note_chars = std::max(note_chars, row.note.size());
+  }
+  const double names = kGap + kCharacter * static_cast<double>(name_chars);
+  const double notes = kGap + kCharacter * static_cast<double>(note_chars);
+  const double bars = std::max(width - names - notes, width / 4.0);
+  const double scale = bars / std::max(high - low, 1e-300);
+  const double zero = names - low * scale, height = kRow * static_cast<double>(rows.size()) + 6;
   std::string out = fmt::format(
       "<svg viewBox=\"0 0 {0} {1:.0f}\" width=\"{0}\" height=\"{1:.0f}\" role=\"img\" aria-label=\"{2}\">\n",
-      width, height, Escape(description));
+      std::max(width, static_cast<int>(names + bars + notes)), height, Escape(description));
   double y = 3;
   for (const BarRow& row : rows) {
     out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}<title>{}</title></text>\n",
-                       kNames - 8, y + 15, Escape(Shortened(row.name)), Escape(row.name));
+                       names - 8, y + 15, Escape(Shortened(row.name)), Escape(row.name));
     double left = zero, right = zero;
     for (const BarRow::Part& part : row.parts) {
       if (!std::isfinite(part.value) || part.value == 0) continue;

@@ -69,7 +69,8 @@ struct BarRow {
   std::string note;
 };
 
-// Bars from zero on, on one common scale; the longest row fills the width. Negative parts are drawn to the left.
+// Bars from zero on, on one common scale; the longest row fills the width, which grows where names and notes
+// leave less than a quarter of it. Negative parts are drawn to the left.
 std::string HorizontalBars(const std::vector<BarRow>& rows, int width, std::string_view description);
 
 }  // namespace heddle::html

@@ -84,6 +84,10 @@ Json KernelJson(const KernelAnalysis& kernel) {
   json["launches"] = kernel.group.launches.size();
   json["seconds"] = kernel.group.seconds;
   json["cycles"] = kernel.launch.Cycles();
+  if (kernel.launch.IsSampled()) {
+    json["interval_cycles"] = kernel.launch.interval_cycles;
+    json["simulated_cta_share"] = kernel.launch.simulated_share;
+  }
   json["roofline"] = RooflineJson(kernel.roofline);
   json["lower_bound"] = BoundJson(kernel.bound);
   json["speed_of_light"] = SectionsJson(kernel.sections);

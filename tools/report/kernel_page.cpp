@@ -45,16 +45,36 @@ std::string StallWords(const PcRow& row) {
   return text;
 }
 
+// Sectors and wavefronts of a request; what is more than needed stands beside.
+std::string MemoryCell(const stats::MemorySums& memory) {
+  if (!memory.any()) return "<td>";
+  const auto a_request = [&](uint64_t sum) { return double(sum) / double(memory.requests); };
+  std::string text;
+  if (memory.sectors != 0) text = fmt::format("{:.3g} sectors", a_request(memory.sectors));
+  if (memory.sectors > memory.ideal_sectors)
+    text += fmt::format(" (needs {:.3g})", a_request(memory.ideal_sectors));
+  if (memory.wavefronts != 0)
+    text += fmt::format("{}{:.3g} wavefronts", text.empty() ? "" : ", ", a_request(memory.wavefronts));
+  if (memory.bank_conflicts != 0)
+    text += fmt::format(" ({:.3g} by conflicts)", a_request(memory.bank_conflicts));
+  const bool wastes = memory.sectors > memory.ideal_sectors || memory.bank_conflicts != 0;
+  return fmt::format("<td class=\"mem{}\" title=\"{} requests: {}\">{}", wastes ? " waste" : "",
+                     memory.requests, analysis::MemoryText(memory, false), text);
+}
+
 std::string SassLine(const KernelAnalysis& kernel, uint32_t index, const PcRow* row, double largest,
-                     const std::map<uint32_t, std::string>& source) {
+                     const std::map<uint32_t, std::string>& source, bool has_memory) {
   const auto line = source.find(index);
   std::string text = fmt::format("<tr><td>{:04x}<td><code>{}</code>", kernel.kernel->PcOf(index),
                                  html::Escape(kernel.kernel->text[index]));
   if (!source.empty()) text += "<td class=muted>" + (line == source.end() ? "" : html::Escape(line->second));
-  if (row == nullptr) return text + "<td><td><td>\n";
-  text += fmt::format("<td class=num>{}<td class=num>{:.1f}<td><div class=w>{}<small>{}</small></div>\n",
-                      Human(double(row->issued), ""), 100 * row->share,
-                      StallBar(row->stalls, largest > 0 ? row->share / largest : 0), StallWords(*row));
+  const stats::MemorySums memory = row == nullptr ? stats::MemorySums{} : row->memory;
+  if (has_memory) text += MemoryCell(memory);
+  if (row == nullptr) return text + "<td class=iss><td><td>\n";
+  text +=
+      fmt::format("<td class=\"num iss\">{}<td class=num>{:.1f}<td><div class=w>{}<small>{}</small></div>\n",
+                  Human(double(row->issued), ""), 100 * row->share,
+                  StallBar(row->stalls, largest > 0 ? row->share / largest : 0), StallWords(*row));
   return text;
 }
 
@@ -67,7 +87,7 @@ std::string BoundText(const KernelAnalysis& kernel) {
 std::string Facts(const KernelAnalysis& kernel, const KernelPageOptions& options) {
   const analysis::LaunchInfo& launch = kernel.launch;
   std::string text = "<div class=\"cards\">";
-  text += html::Card(HumanSeconds(launch.Seconds()), "a launch (the median one)");
+  text += html::Card(HumanSeconds(launch.Seconds(), launch.IntervalSeconds()), "a launch (the median one)");
   text += html::Card(fmt::format("{}", kernel.group.launches.size()), "launches");
   if (options.workload_seconds > 0)
     text += html::Card(fmt::format("{:.1f} %", 100 * kernel.group.seconds / options.workload_seconds),
@@ -86,6 +106,13 @@ std::string Facts(const KernelAnalysis& kernel, const KernelPageOptions& options
       html::Escape(kernel.machine->name), launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x,
       launch.block.y, launch.block.z, kernel.kernel->registers_per_thread,
       Human(launch.shared_bytes_per_cta, "byte"), html::Escape(launch.trace_name), launch.ordinal);
+  if (launch.IsSampled())
+    text += fmt::format(
+        "<p class=\"muted\">Sampled: {:.1f} % of the CTAs were simulated; with a confidence of 95 % the "
+        "launch takes "
+        "{} &plusmn; {} cycles.</p>",
+        100 * launch.simulated_share, Human(static_cast<double>(launch.Cycles()), ""),
+        Human(static_cast<double>(launch.interval_cycles), ""));
   return text;
 }
 
@@ -116,6 +143,7 @@ details > div { padding: .4rem .8rem .8rem; } details > div.plain { overflow-x: 
 .sol td:first-child { min-width: 0; } .sol th { position: static; }
 .sass { font-size: .82rem; width: 100%; } .sass td { padding: .1rem .5rem; } .sass td:first-child { min-width: 0; color: var(--muted); font-family: ui-monospace, "DejaVu Sans Mono", monospace; }
 .sass code { white-space: pre; } .sass td:last-child { min-width: 9rem; } .sass small { color: var(--muted); white-space: nowrap; } .sass .bar { height: .55rem; flex: none; max-width: 6rem; }
+.sass .mem { white-space: nowrap; color: var(--muted); font-size: .95em; } .sass .waste { color: inherit; font-weight: 600; }
 .sass .w { display: flex; gap: .5rem; align-items: center; }
 .sass tr.gap td { color: var(--muted); border: 0; padding: 0 .5rem; }
 .stalls { width: 100%; } .stalls td { border: 0; padding: .12rem .5rem; white-space: nowrap; } .stalls td:first-child { min-width: 0; } .stalls td:last-child { width: 70%; }
@@ -123,6 +151,9 @@ details > div { padding: .4rem .8rem .8rem; } details > div.plain { overflow-x: 
 .command { white-space: pre-wrap; overflow-wrap: anywhere; margin: .2rem 0; } .run { border-bottom: 1px solid var(--line); padding: .4rem 0; font-size: .88rem; }
 pre { overflow-x: auto; background: var(--card); padding: .7rem; border-radius: 8px; font-size: .8rem; line-height: 1.4; }
 @media (max-width: 640px) {
+  pre { white-space: pre-wrap; overflow-wrap: anywhere; } .sass .iss, .sass small { display: none; }
+  .sass td { padding: .1rem .25rem; } .sass td:first-child { white-space: nowrap; } .sass .mem { white-space: normal; }
+  .sass code { white-space: pre-wrap; overflow-wrap: anywhere; } .sass td:last-child { min-width: 4rem; } .sass .bar { max-width: 4rem; }
   body { padding: .7rem; } details > summary { grid-template-columns: 1fr auto auto; } details > summary > .bar { grid-column: 1 / -1; }
   .sass { min-width: 40rem; } figure svg { font-size: 15px; } .card { min-width: 6.5rem; padding: .4rem .7rem; } td:first-child { min-width: 7rem; } }
 )css";
@@ -133,22 +164,28 @@ std::string SassHtml(const KernelAnalysis& kernel, const std::map<uint32_t, std:
   const std::set<uint32_t> shown = ShownLines(table, kernel.kernel->text.size(), whole);
   if (shown.empty()) return "<p class=\"muted\">The database has no counts by instruction.</p>";
   double largest = 0;
+  bool has_memory = false;
   std::map<uint32_t, const PcRow*> rows;
   for (const PcRow& row : table) {
     rows[row.index] = &row;
     largest = std::max(largest, row.share);
+    has_memory |= row.memory.any();
   }
   std::string text = fmt::format(
-      "<div class=\"wide\"><table class=\"sass\"><thead><tr><th>pc<th>instruction{}<th class=num>issued<th "
+      "<div class=\"wide\"><table class=\"sass\"><thead><tr><th>pc<th>instruction{}{}<th class=\"num "
+      "iss\">issued<th "
       "class=num>% "
       "slots<th>waits (% of all issue slots)</thead><tbody>\n",
-      source.empty() ? "" : "<th>source");
+      source.empty() ? "" : "<th>source",
+      has_memory ? "<th title=\"32-byte sectors and shared-memory wavefronts a request, and how few would "
+                   "do\">asks of memory, each time"
+                 : "");
   uint32_t next = 0;
   for (const uint32_t index : shown) {
     if (index != next) text += fmt::format("<tr class=gap><td><td>&#8942; {} instructions\n", index - next);
     next = index + 1;
     const auto row = rows.find(index);
-    text += SassLine(kernel, index, row == rows.end() ? nullptr : row->second, largest, source);
+    text += SassLine(kernel, index, row == rows.end() ? nullptr : row->second, largest, source, has_memory);
   }
   if (next < kernel.kernel->text.size())
     text += fmt::format("<tr class=gap><td><td>&#8942; {} instructions\n", kernel.kernel->text.size() - next);

@@ -74,15 +74,24 @@ class PartWriter {
       told += kernel.group.seconds;
     }
     std::set<int64_t> machines;
-    for (const analysis::LaunchInfo& launch : part_.reader->launches()) machines.insert(launch.config_id);
+    double interval = 0;  // as if all launches erred to one side
+    size_t sampled = 0;
+    for (const analysis::LaunchInfo& launch : part_.reader->launches()) {
+      machines.insert(launch.config_id);
+      interval += launch.IntervalSeconds();
+      sampled += launch.IsSampled() ? 1 : 0;
+    }
     std::string cards = "<div class=\"cards\">";
-    cards += html::Card(HumanSeconds(part_.seconds), "simulated time of all launches");
+    cards += html::Card(HumanSeconds(part_.seconds, interval), "simulated time of all launches");
+    if (sampled > 0)
+      cards += html::Card(Human(static_cast<double>(sampled), ""), "of them sampled (95 % intervals)");
     cards += html::Card(Human(static_cast<double>(part_.reader->launches().size()), ""), "launches");
     cards += html::Card(Human(static_cast<double>(part_.groups.size()), ""), "kernels and shapes shown");
     cards += html::Card(Human(static_cast<double>(machines.size()), ""),
                         machines.size() == 1 ? "machine" : "machines");
     if (told > 0)
-      cards += html::Card(fmt::format("{:.0f} %", 100 * bound / told), "of the speed that their bounds allow");
+      cards +=
+          html::Card(fmt::format("{:.0f} %", 100 * bound / told), "of the speed that their bounds allow");
     return cards + "</div>\n";
   }
 
@@ -100,9 +109,9 @@ class PartWriter {
       const std::string plot = RooflinePlot(list, numbers, by_machine.size() > 1 ? 560 : 900, 420);
       if (plot.empty()) continue;
       body += fmt::format(
-          "<figure>{}<figcaption>{}; kernels by number, at their operations a DRAM "
+          "<figure>{}<figcaption>{}, {} SMs; kernels by number, at their operations a DRAM "
           "byte</figcaption></figure>",
-          plot, html::Escape(part_.reader->MachineName(id)));
+          plot, html::Escape(part_.reader->MachineName(id)), list.front()->machine->gpu.sm.count);
     }
     return body + "</div>";
   }
@@ -118,7 +127,7 @@ class PartWriter {
                         {measurement.gpu, "", measurement.protocol},
                         {measurement.source, "", ""},
                         {HumanSeconds(time->second / 1e12), "num", ""},
-                        {HumanSeconds(kernel.launch.Seconds()), "num", ""},
+                        {HumanSeconds(kernel.launch.Seconds(), kernel.launch.IntervalSeconds()), "num", ""},
                         {fmt::format("{:+.1f} %", error), std::abs(error) > 20 ? "num bad" : "num", ""}});
       }
     }

@@ -155,7 +155,7 @@ std::string BoundHtml(const KernelAnalysis& kernel) {
                        each.per_cycle)}},
          fmt::format("{:.0f} %", 100 * each.cycles / std::max(1.0, cycles))});
   }
-  return html::HorizontalBars(bars, 640, "Cycles that each resource needs at least");
+  return html::HorizontalBars(bars, 480, "Cycles that each resource needs at least");
 }
 
 std::string RooflinePage(const std::vector<KernelAnalysis>& kernels) {

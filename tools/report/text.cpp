@@ -40,6 +40,11 @@ std::string HumanSeconds(double seconds) {
   return fmt::format("{:.{}f} us", seconds * 1e6, seconds < 1e-4 ? 2 : 1);
 }
 
+std::string HumanSeconds(double seconds, double interval_seconds) {
+  if (interval_seconds <= 0 || seconds <= 0) return HumanSeconds(seconds);
+  return fmt::format("{} +-{:.1f} %", HumanSeconds(seconds), 100 * interval_seconds / seconds);
+}
+
 std::string Human(double value, const std::string& unit) {
   if (unit == "ps") return HumanSeconds(value / 1e12);
   if (unit == "%") return fmt::format("{:.1f} %", value);

@@ -11,5 +11,7 @@ std::string ShortName(const std::string& name, size_t most = 36);
 // A value with its unit for reading: 1.23 ms, 45.6 %, 1.94 TB/s, 12,345 cycles.
 std::string Human(double value, const std::string& unit);
 std::string HumanSeconds(double seconds);
+// "1.23 ms +-0.4 %"; without an interval the time alone.
+std::string HumanSeconds(double seconds, double interval_seconds);
 
 }  // namespace heddle::report

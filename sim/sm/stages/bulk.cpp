@@ -168,6 +168,11 @@ void Sm::Machine::SendBulkRequests(Cycle end) {
     const BulkKind kind = work.kind;
     port.CountFor(work.launch);
     ++launches[work.launch].counters.tma_requests;
+    if (launches[work.launch].per_pc != nullptr && kind != BulkKind::kExchange) {
+      const auto sectors = static_cast<uint64_t>(std::popcount(request.sectors));
+      launches[work.launch].per_pc[work.instruction].memory +=
+          {.requests = 1, .sectors = sectors, .ideal_sectors = sectors};
+    }
     if (kind == BulkKind::kLoad) {
       memory::MemoryRequest& sent =
           port.Send(memory::RequestKind::kRead, request.line_address, request.sectors, request.cycle,

@@ -66,6 +66,8 @@ void Sm::Machine::IssueShared(uint32_t id, SubCore& sub_core, const InstructionT
   stats::Counters& counters = launches[warps[id].launch].counters;
   counters.smem_wavefronts += wavefronts.count;
   counters.smem_bank_conflicts += conflicts;
+  if (stats::MemorySums* const sums = MemorySumsOf(launches[warps[id].launch], timing))
+    *sums += {.requests = 1, .wavefronts = wavefronts.count, .bank_conflicts = conflicts};
   ReleaseSources(id, timing, at + late + conflicts + timing.source_release_cycles);
   if (!ReturnsData(access.kind)) {
     Result(id, timing, at + late + conflicts + timing.source_release_cycles);
@@ -122,6 +124,12 @@ void Sm::Machine::IssueGlobal(uint32_t id, SubCore& sub_core, const InstructionT
            access.kind == isa::AccessKind::kStore);
   uint32_t sectors = 0;
   for (uint32_t i = 0; i < lines.count; ++i) sectors += Sectors(lines.lines[i]);
+  if (stats::MemorySums* const sums = MemorySumsOf(launches[warp.launch], timing)) {
+    const uint32_t bytes = static_cast<uint32_t>(std::popcount(lanes)) * access.bytes_per_lane;
+    *sums += {.requests = 1,
+              .sectors = sectors,
+              .ideal_sectors = std::min(sectors, CeilDiv(bytes, memory::kSectorBytes))};
+  }
   const uint32_t tag_cycles = static_cast<uint32_t>(lines.count * tag_cycles_per_line + 0.999);
   const uint32_t data_cycles = CeilDiv(sectors * memory::kSectorBytes, config.l1.data_bytes_per_cycle);
   const Cycle late = PushMio(sub_core, at, std::max(tag_cycles, data_cycles));

@@ -36,7 +36,8 @@ uint32_t PhaseWavefronts(const Chunks& chunks, uint32_t lanes, uint32_t group_ma
 
 SharedMemory::SharedMemory(const config::SharedMemory& config)
     : bank_shift_(static_cast<uint32_t>(std::countr_zero(config.bank_bytes))),
-      banks_(std::min(config.banks, kMaxBanks)) {
+      banks_(std::min(config.banks, kMaxBanks)),
+      conflicts_(config.bank_conflicts) {
   HEDDLE_CHECK(std::has_single_bit(config.bank_bytes) && std::has_single_bit(banks_), "sm.shared_memory", 0,
                "banks and their bytes are powers of two");
 }
@@ -60,6 +61,11 @@ Wavefronts SharedMemory::WavefrontsOf(const Address* address, uint32_t lanes, ui
   Wavefronts wavefronts;
   for (uint32_t first = 0; first < kWarpLanes; first += 1u << phase_shift)
     wavefronts.ideal += (lanes & phase_lanes << first) != 0;
+
+  if (!conflicts_) {
+    wavefronts.count = turns * wavefronts.ideal;
+    return wavefronts;
+  }
 
   // The commonest case, tested without a branch for all lanes at once: every lane of a phase has a group of its own.
   if (banks_ == kVectorBanks) {

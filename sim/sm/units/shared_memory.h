@@ -4,7 +4,7 @@
 // number of lanes. An access of 32 bits a lane or less is one phase of 32 lanes; 64 bits are two phases of
 // half a warp, 128 bits four phases of a quarter (LDSM and STSM: one phase for each 8x8 matrix, whose rows
 // are 16 bytes). A phase takes as many wavefronts as the busiest bank has different words to give; an atomic
-// as many as that bank has lanes.
+// as many as that bank has lanes. A machine without bank conflicts takes one wavefront a phase.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,7 @@ class SharedMemory {
  private:
   uint32_t bank_shift_;
   uint32_t banks_;
+  bool conflicts_;
 };
 
 }  // namespace heddle::sm

@@ -6,7 +6,7 @@ import sqlite3
 import pandas as pd
 
 APPLICATION_ID = 0x4845444C  # "HEDL"
-SCHEMA_VERSION = 6  # the newest that this package knows; a test holds it to the program's
+SCHEMA_VERSION = 7  # the newest that this package knows; a test holds it to the program's
 
 
 def open(path):
