@@ -97,6 +97,24 @@ TEST(Compare, WhatDoesNotFollowFromSoFewRowsIsNotANumber) {
   EXPECT_THAT(ComparisonHtml(none), HasSubstr("<b>-</b><span>mean |error| (MAPE)"));
 }
 
+// Two sampled launches of one kernel: what is printed beside their mean is the mean of their intervals.
+TEST(Compare, IntervalsOfSampledLaunchesAreShown) {
+  SimulatedSet simulated{"m", {Sim("gemm", 4, 90), Sim("gemm", 4, 94), Sim("norm", 2, 12)}};
+  simulated.launches[0].interval_ps = 1e6;
+  simulated.launches[1].interval_ps = 3e6;
+  const MeasuredSet measured{"g", {Real("gemm", 4, 100), Real("norm", 2, 10)}};
+  const Comparison c = Compare(simulated, measured, By::kKernel);
+  ASSERT_EQ(c.rows.size(), 2u);
+  EXPECT_DOUBLE_EQ(c.rows[0].interval_ps, 2e6);
+  EXPECT_EQ(c.rows[1].interval_ps, 0);
+  const std::string text = ComparisonText(c, 10);
+  EXPECT_THAT(text, testing::HasSubstr("92.00 +-2.00"));
+  EXPECT_THAT(text, testing::HasSubstr("+-: of launches in sampled mode"));
+  EXPECT_THAT(ComparisonHtml(c), testing::HasSubstr("92.00 +-2.00"));
+  EXPECT_THAT(ComparisonJson(c), testing::HasSubstr("\"simulated_interval_ps\": 2000000.0"));
+  EXPECT_DOUBLE_EQ(Compare(simulated, measured, By::kCategory).rows[0].interval_ps, 2e6);
+}
+
 TEST(Compare, TotalsAndOrder) {
   const SimulatedSet simulated{"m", {Sim("gemm", 4, 90), Sim("norm", 2, 12), Sim("norm", 8, 40)}};
   const MeasuredSet measured{"g",

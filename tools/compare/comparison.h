@@ -39,6 +39,7 @@ struct Simulated {
   std::string name, canonical;
   Dim3 grid, block;
   double ps = 0;
+  double interval_ps = 0;  // of a sampled launch: plus or minus so much, with a confidence of 95 %
   double cycles = 0;
   Numbers numbers;
 };
@@ -114,6 +115,7 @@ struct Row {
   size_t simulated = 0;
   double measured_ps = 0;             // mean of a launch; of By::kCategory the sum
   double simulated_ps = 0;            // the same
+  double interval_ps = 0;             // of simulated_ps, as if all its launches erred to one side
   double total_ps = 0;                // measured, of all launches
   std::optional<double> baseline_ps;  // simulated by the baseline
   Numbers measured_numbers, simulated_numbers;

@@ -16,6 +16,8 @@ std::string LinesSummary(
     const Lines& lines);  // sums, and how many instructions are equal, or why they are not compared
 // Those whose counts differ most, then those whose share of the waiting does: at most so many of each. Pointers into `lines`.
 std::vector<const Line*> WorstLines(const Lines& lines, size_t most);
+// "12.34", or "12.34 +-0.05" where a sampled launch has an interval.
+std::string SimulatedMicroseconds(const Row& row);
 std::string Beside(const std::optional<double>& measured, const std::optional<double>& simulated,
                    double scale,
                    int digits);                     // "12.0 | 11.8"; empty: not measured

@@ -107,7 +107,7 @@ std::string RowsTable(const Comparison& comparison) {
     if (shapes) add(ShapeText(row.grid)), add(ShapeText(row.block));
     add(std::to_string(row.measured));
     add(fmt::format("{:.2f}", row.measured_ps / 1e6));
-    add(fmt::format("{:.2f}", row.simulated_ps / 1e6));
+    add(SimulatedMicroseconds(row));
     add(fmt::format("{:+.1f}", row.ErrorPercent()), std::abs(row.ErrorPercent()) > 20 ? "bad" : "");
     add(fmt::format("{:.1f}", 100 * row.total_ps / comparison.totals.measured_ps));
     if (comparison.baseline) {

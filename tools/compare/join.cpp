@@ -161,9 +161,9 @@ std::vector<size_t> Timed(const Group& group, const MeasuredSet& measured) {
   return running.empty() ? replayed : running;
 }
 
-double MeanSimulated(const Group& group, const SimulatedSet& simulated) {
+double MeanSimulated(const Group& group, const SimulatedSet& simulated, double Simulated::*value) {
   double sum = 0;
-  for (const size_t i : group.simulated) sum += simulated.launches[i].ps;
+  for (const size_t i : group.simulated) sum += simulated.launches[i].*value;
   return sum / static_cast<double>(group.simulated.size());
 }
 
@@ -178,7 +178,8 @@ Row MakeRow(const Key& key, const Group& group, const std::vector<size_t>& timed
   row.simulated = group.simulated.size();
   for (const size_t i : timed) row.total_ps += *measured.launches[i].ps;
   row.measured_ps = row.total_ps / static_cast<double>(timed.size());
-  row.simulated_ps = MeanSimulated(group, simulated);
+  row.simulated_ps = MeanSimulated(group, simulated, &Simulated::ps);
+  row.interval_ps = MeanSimulated(group, simulated, &Simulated::interval_ps);
   NumbersMean ours, theirs;
   for (const size_t i : group.simulated) {
     ours.Add(simulated.launches[i].numbers);
@@ -217,6 +218,7 @@ void AddLaunchRows(const Row& kernel, const Group& group, const std::vector<size
     }
     if (partner != kNobody) {
       row.simulated_ps = simulated.launches[partner].ps;
+      row.interval_ps = simulated.launches[partner].interval_ps;
       row.simulated_numbers = simulated.launches[partner].numbers;
       row.simulated_ids = {simulated.launches[partner].launch_id};
     } else if (group.simulated.size() > 1) {
@@ -239,6 +241,7 @@ std::vector<Row> ByCategory(const std::vector<Row>& kernels) {
     sum.total_ps += kernel.total_ps;
     sum.measured_ps += kernel.total_ps;
     sum.simulated_ps += kernel.simulated_ps * count;
+    sum.interval_ps += kernel.interval_ps * count;
     if (kernel.baseline_ps) sum.baseline_ps = sum.baseline_ps.value_or(0) + *kernel.baseline_ps * count;
   }
   std::vector<Row> rows;

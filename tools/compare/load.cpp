@@ -188,15 +188,21 @@ std::optional<Dim3> ShapeAt(const sqlite::Statement& row, int column) {
 Result<SimulatedSet> LoadSimulated(const std::string& path, const Selection& selection) {
   HEDDLE_ASSIGN_OR_RETURN(sqlite::Database database, results::OpenForReading(path));
   HEDDLE_ASSIGN_OR_RETURN(const std::optional<std::regex> filter, KernelFilter(selection));
-  HEDDLE_ASSIGN_OR_RETURN(sqlite::Statement rows,
-                          database.Prepare("SELECT l.launch_id, l.run_id, l.key, l.trace_digest, l.ordinal, "
-                                           "k.name, l.grid_x, l.grid_y, l.grid_z, l.block_x, "
-                                           "l.block_y, l.block_z, l.duration_ps, c.name, c.text, "
-                                           "l.end_cycle - l.start_cycle FROM launch "
-                                           "l JOIN kernel k USING (kernel_id) JOIN config c "
-                                           "USING (config_id) WHERE (?1 = '' OR c.name = ?1) AND (?2 IS NULL "
-                                           "OR l.run_id = ?2) AND (?3 IS NULL OR l.run_id <> "
-                                           "?3) ORDER BY l.launch_id"));
+  HEDDLE_ASSIGN_OR_RETURN(
+      const int64_t has_sampling,
+      database.QueryInteger("SELECT COUNT(*) FROM sqlite_schema WHERE name = 'sampling'"));
+  HEDDLE_ASSIGN_OR_RETURN(
+      sqlite::Statement rows,
+      database.Prepare(fmt::format(
+          "SELECT l.launch_id, l.run_id, l.key, l.trace_digest, l.ordinal, k.name, l.grid_x, l.grid_y, "
+          "l.grid_z, "
+          "l.block_x, l.block_y, l.block_z, l.duration_ps, c.name, c.text, l.end_cycle - l.start_cycle, {} "
+          "FROM "
+          "launch l JOIN kernel k USING (kernel_id) JOIN config c USING (config_id) {} WHERE (?1 = '' OR "
+          "c.name = "
+          "?1) AND (?2 IS NULL OR l.run_id = ?2) AND (?3 IS NULL OR l.run_id <> ?3) ORDER BY l.launch_id",
+          has_sampling != 0 ? "s.interval_cycles" : "NULL",
+          has_sampling != 0 ? "LEFT JOIN sampling s ON s.launch_id = l.launch_id" : "")));
   rows.Bind(selection.machine);
   for (const std::optional<int64_t>& run : {selection.run, selection.not_run}) {
     if (run) {
@@ -230,6 +236,8 @@ Result<SimulatedSet> LoadSimulated(const std::string& path, const Selection& sel
     launch.block = ShapeAt(rows, 9).value_or(Dim3{});
     launch.ps = static_cast<double>(rows.Integer(12));
     launch.cycles = static_cast<double>(rows.Integer(15));
+    if (rows.IsInteger(16) && launch.cycles > 0)
+      launch.interval_ps = launch.ps * rows.Real(16) / launch.cycles;
     if (machines.insert(rows.Text(13)).second) max_warps = MaxWarps(rows.Text(14));
     ids.push_back(rows.Integer(0));
     set.launches.push_back(std::move(launch));

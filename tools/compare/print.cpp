@@ -72,6 +72,11 @@ std::string Beside(const std::optional<double>& measured, const std::optional<do
   return fmt::format("{:.{}f} | {}", *measured * scale, digits, right);
 }
 
+std::string SimulatedMicroseconds(const Row& row) {
+  const std::string time = fmt::format("{:.2f}", row.simulated_ps / 1e6);
+  return row.interval_ps > 0 ? fmt::format("{} +-{:.2f}", time, row.interval_ps / 1e6) : time;
+}
+
 std::string Verdict(const Row& row) {
   if (!row.baseline_ps) return "new";
   const double now = std::abs(row.ErrorPercent()), before = std::abs(*row.BaselineErrorPercent());
@@ -109,6 +114,9 @@ std::vector<std::string> SummaryLines(const Comparison& comparison) {
         comparison.against_baseline->weighted_mape_percent, comparison.baseline->total_error_percent,
         comparison.against_baseline->total_error_percent));
   }
+  if (std::any_of(comparison.rows.begin(), comparison.rows.end(),
+                  [](const Row& row) { return row.interval_ps > 0; }))
+    lines.push_back("+-: of launches in sampled mode, with a confidence of 95 %");
   if (comparison.whole_microseconds)
     lines.push_back("the measured times are whole microseconds: short kernels are off by up to 1 us");
   return lines;
@@ -222,6 +230,7 @@ nlohmann::ordered_json ToJson(const Row& row, bool has_shape) {
   json["simulated_launches"] = row.simulated;
   json["measured_ps"] = row.measured_ps;
   json["simulated_ps"] = row.simulated_ps;
+  if (row.interval_ps > 0) json["simulated_interval_ps"] = row.interval_ps;
   json["measured_total_ps"] = row.total_ps;
   json["error_percent"] = row.ErrorPercent();
   if (row.baseline_ps) {
@@ -291,7 +300,7 @@ std::string ComparisonText(const Comparison& comparison, size_t most_rows) {
     if (shapes) cells.insert(cells.end(), {ShapeText(row.grid), ShapeText(row.block)});
     cells.push_back(std::to_string(row.measured));
     cells.push_back(fmt::format("{:.2f}", row.measured_ps / 1e6));
-    cells.push_back(fmt::format("{:.2f}", row.simulated_ps / 1e6));
+    cells.push_back(SimulatedMicroseconds(row));
     cells.push_back(fmt::format("{:+.1f}", row.ErrorPercent()));
     cells.push_back(fmt::format("{:.1f}", 100 * row.total_ps / comparison.totals.measured_ps));
     if (comparison.baseline) {
@@ -328,8 +337,8 @@ std::string ComparisonText(const Comparison& comparison, size_t most_rows) {
 
 std::string ComparisonCsv(const Comparison& comparison) {
   std::string out =
-      "kernel,category,grid,block,measured_launches,simulated_launches,measured_us,simulated_us,error_"
-      "percent,measured_total_us,"
+      "kernel,category,grid,block,measured_launches,simulated_launches,measured_us,simulated_us,simulated_"
+      "interval_us,error_percent,measured_total_us,"
       "baseline_us,measured_inst,simulated_inst,measured_dram_bytes,simulated_dram_bytes,measured_l2_hit_"
       "percent,"
       "simulated_l2_hit_percent,measured_occupancy_percent,simulated_occupancy_percent,note\n";
@@ -339,10 +348,10 @@ std::string ComparisonCsv(const Comparison& comparison) {
   for (const Row& row : comparison.rows) {
     const Numbers &m = row.measured_numbers, &s = row.simulated_numbers;
     const bool shapes = comparison.by != By::kCategory;
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", CsvCell(row.kernel),
-                       CsvCell(row.category), shapes ? ShapeText(row.grid) : "",
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+                       CsvCell(row.kernel), CsvCell(row.category), shapes ? ShapeText(row.grid) : "",
                        shapes ? ShapeText(row.block) : "", row.measured, row.simulated, row.measured_ps / 1e6,
-                       row.simulated_ps / 1e6, row.ErrorPercent(), row.total_ps / 1e6,
+                       row.simulated_ps / 1e6, row.interval_ps / 1e6, row.ErrorPercent(), row.total_ps / 1e6,
                        row.baseline_ps ? fmt::format("{}", *row.baseline_ps / 1e6) : "",
                        number(m.instructions), number(s.instructions), number(m.dram_bytes),
                        number(s.dram_bytes), number(m.l2_hit_percent), number(s.l2_hit_percent),
