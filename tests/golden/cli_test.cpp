@@ -72,7 +72,8 @@ TEST(Cli, ErrorsHaveTheirCodeAPlaceAndLeaveNothingBehind) {
       {HeddleRun(HEDDLE_SOURCE_DIR "/README.md -a a100_sxm4_80gb --db " + db), 4, "README.md"},
       {HeddleRun(kGemm + " -a a100_sxm4_80gb -d nosuch=1 --db " + db), 4, "nosuch"},
       {HeddleRun(kGemm + " -a h100_sxm5 -d m=256 -d n=256 -d k=256 --db " + db), 4, "sm_80"},
-      {HeddleRun(kGemm + " -a a100_sxm4_80gb -d m=256 -d n=256 -d k=256 --max-cycles 100 --db " + db), 5, "100"},
+      {HeddleRun(kGemm + " -a a100_sxm4_80gb -d m=256 -d n=256 -d k=256 --max-cycles 100 --db " + db), 5,
+       "100"},
       {kHeddle + "db show " + kGemm, 4, "not a heddle results database"},
       {kHeddle + "db sql " + kGemm + " 'SELECT 1'", 4, ""},
   };
@@ -92,7 +93,8 @@ TEST(Cli, ASignalKeepsWhatIsFinishedAndTheNextRunGoesOn) {
   const std::string arguments = kGemm + " " + kTraces + "softmax.sm_80.htrace " + kTraces +
                                 "rms_norm.sm_80.htrace -a a100_sxm4_80gb -q --no-table --db ";
   // The signal reaches the first launch or a later one; wherever it does, nothing is lost or counted twice.
-  const Outcome interrupted = Shell(HeddleRun(arguments + db) + " & pid=$!; sleep 0.3; kill -INT $pid; wait $pid");
+  const Outcome interrupted =
+      Shell(HeddleRun(arguments + db) + " & pid=$!; sleep 0.3; kill -INT $pid; wait $pid");
   if (interrupted.exit_code == 75) {
     EXPECT_FALSE(std::filesystem::exists(db));
     EXPECT_NE(interrupted.err.find("run the same command again"), std::string::npos) << interrupted.err;

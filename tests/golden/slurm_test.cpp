@@ -74,6 +74,9 @@ class Slurm : public testing::Test {
     return Client("squeue -h").out.empty();
   }
 
+  // A line for each attempt that ended, with its exit code.
+  std::string Completed() const { return ReadFile(folder_ / "cluster/jobs.log"); }
+
   static bool WaitFor(const std::function<bool()>& condition) {
     const auto until = std::chrono::steady_clock::now() + kPatience;
     while (!condition()) {
@@ -98,9 +101,11 @@ TEST_F(Slurm, DeadNodesAndStoppedTasksLoseNothing) {
   EXPECT_THAT(ReadFile(folder_ / "a.db.batch/array.sh"), HasSubstr("#SBATCH --array=0-3%2\n"));
   EXPECT_THAT(Sweep(submit).err, HasSubstr("still waits or runs"));  // not twice
 
+  // Before Slurm's time limit a task gets this, in the middle of a launch: it finishes that, and puts itself back into the
+  // queue. (scancel says that it could not, tries again, and the task gets it twice or more.)
   ASSERT_TRUE(WaitFor([&] { return Published() > 0; })) << Client("squeue; sinfo").out;
-  // Before Slurm's time limit a task would get this; it is put back into the queue by itself.
-  Client(fmt::format("scancel --signal=USR1 --batch {}_1", id));
+  Client(fmt::format("timeout 2 scancel --signal=USR1 --batch {}_1", id));
+  ASSERT_TRUE(WaitFor([&] { return Completed().find("ExitCode=75:0") != std::string::npos; })) << Completed();
   // The node loses power: its daemon and its step daemons die, what they started lives on for a while.
   Shell(fmt::format("{} kill-node {}", kCluster, cluster()));
   std::this_thread::sleep_for(std::chrono::seconds(1));

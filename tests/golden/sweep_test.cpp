@@ -98,6 +98,32 @@ TEST(Sweep, AllFaultsAtOnceBeforeAnythingRuns) {
   EXPECT_FALSE(std::filesystem::exists(folder / "a.db.jobs"));
 }
 
+// Words of the command line, its specification, fields, traces: one list.
+TEST(Sweep, FaultsOfEveryKindStandTogether) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "spec.json") << R"({"shpe": "grid", "axes": {"l2.ways": []}})";
+  const Outcome outcome =
+      Shell(fmt::format("{} sweep {} -T nowhere.htrace -x sm.count=0 -x sm.count=96 -x 'l2.size_bytes=[1:' "
+                        "--pareto time,beauty --mode silly "
+                        "--cache tepid --shape spiral -k '(' -l 5-2 -d rows --backend moon --db {}",
+                        kHeddle, folder / "spec.json", folder / "a.db"));
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+  for (const char* part :
+       {"spec.json: shpe: is not known; did you mean \"shape\"?", "--shape: 'spiral' is not one of",
+        "--pareto time,beauty: 'beauty' is not one of", "--backend: 'moon' is not one of",
+        "--define rows: is not NAME=INTEGER", "--kernel: '(' is no regular expression",
+        "--launch: '5-2' ends before it starts", "--mode: 'silly' is not one of",
+        "--cache: 'tepid' is not one of", "no machine to start from",
+        "--axis l2.size_bytes=[1:", "--axis l2.ways=", "sm.count is an axis twice",
+        "nowhere.htrace: there is no such file", "nothing was run"})
+    EXPECT_THAT(outcome.err, HasSubstr(part));
+  const Outcome values = Shell(
+      Sweep(fmt::format("-T {} -x sm.count=0 -x sm.count=96 -d cols=8 --db {}", kSoftmax, folder / "a.db")));
+  for (const char* part : {"sm.count is an axis twice", "sm.count: must be at least 1 SM, not 0",
+                           "--define cols: the trace defines no such name"})
+    EXPECT_THAT(values.err, HasSubstr(part));
+}
+
 TEST(Sweep, FailedJobsAreReportedWithTheirCommand) {
   const TemporaryFolder folder;
   Outcome outcome = Shell(
@@ -184,6 +210,47 @@ TEST(Batch, KilledTasksLoseNothingAndCountNothingTwice) {
   EXPECT_EQ(Dump(folder / "a.db"), Dump(folder / "whole.db"));
   EXPECT_THAT(Shell(Sweep(fmt::format("{} --db {}", options, folder / "a.db"))).err,
               HasSubstr("7 of 7 jobs, 7 were there"));
+}
+
+// A warning in the middle of a launch, given three times: the launch is finished and published, and nothing after it begins. A
+// kill in the middle of the next one costs that one alone.
+TEST(Batch, WarnedTasksFinishTheirLaunchAndKilledOnesLoseIt) {
+  const TemporaryFolder folder;
+  const auto sweep = [&](const std::string& more) {
+    return Shell(fmt::format("{} sweep -a a100_sxm4_80gb -d rows=2048 -q -T {} -x sm.count=96,108 {}",
+                             kHeddle, kSoftmax, more));
+  };
+  const std::string batch = folder / "a.db.batch";
+  ASSERT_EQ(
+      sweep(fmt::format("--db {} --backend kubernetes --tasks 1 --image x --volume-claim c --volume-mount {}",
+                        folder / "a.db", folder.path()))
+          .exit_code,
+      0);
+  const std::string task =
+      fmt::format("{} batch task {} --task 0 --scratch {}", kHeddle, batch, folder.path());
+  const auto published = [&] {
+    const Outcome shown = Shell(
+        fmt::format("for db in {}/out/*.db; do {} db sql $db 'SELECT COUNT(*) FROM launch' --json; done",
+                    batch, kHeddle));
+    return static_cast<size_t>(std::count(shown.out.begin(), shown.out.end(), '1'));
+  };
+  // The child reads trace and machine in less than a quarter of a second of CPU time; the launch takes most of one.
+  const std::string simulates =
+      "until [ \"$(awk '{print $14}' /proc/$(pgrep -P $task)/stat 2>/dev/null || echo 0)\" -ge 25 ]; do "
+      "sleep "
+      "0.01; done; ";
+  const Outcome warned = Shell(fmt::format(
+      "{} & task=$!; {} for i in 1 2 3; do kill -USR1 $task; sleep 0.02; done; wait $task", task, simulates));
+  EXPECT_EQ(warned.exit_code, 75) << warned.err;
+  EXPECT_THAT(warned.err, HasSubstr("stopped by a signal; what was finished is published"));
+  EXPECT_EQ(published(), 1u);
+  const Outcome killed = Shell(fmt::format("{} & task=$!; {} kill -KILL $task; wait $task", task, simulates));
+  EXPECT_EQ(killed.exit_code, 128 + 9);
+  EXPECT_EQ(published(), 1u);
+  ASSERT_EQ(Shell(task).exit_code, 0);
+  ASSERT_EQ(Shell(fmt::format("{} batch merge {}", kHeddle, batch)).exit_code, 0);
+  ASSERT_EQ(sweep("--db " + (folder / "whole.db")).exit_code, 0);
+  EXPECT_EQ(Dump(folder / "a.db"), Dump(folder / "whole.db"));
 }
 
 }  // namespace

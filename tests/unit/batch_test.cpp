@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "sim/config/load.h"
 #include "tools/batch/follow.h"
+#include "tools/batch/frozen.h"
 #include "tools/batch/kubernetes.h"
 #include "tools/batch/proxy.h"
 #include "tools/batch/slurm.h"
@@ -34,13 +36,15 @@ TEST(Axis, ListsStepsAndFactors) {
   EXPECT_THAT(Values("sm.count=[132:160:x12]"), ElementsAre("132", "144", "156"));
   EXPECT_THAT(Values("a=[0.1:0.3:0.1]"), ElementsAre("0.1", "0.2", "0.3"));
   EXPECT_THAT(Values("a=[18,18];[16,16]"), ElementsAre("[18,18]", "[16,16]"));
+  EXPECT_EQ(ParseAxis("hbm.bandwidth_gb_s=3350")->path, "dram.bandwidth_gb_s");
+  EXPECT_EQ(ParseAxis("l2.slice_count=80")->path, "l2.slices");
   EXPECT_THAT(Values("a=on, off,on"), ElementsAre("on", "off"));
   EXPECT_THAT(Values("sm.operations[LDS.64.regular].result_cycles=30"), ElementsAre("30"));
 }
 
 TEST(Axis, SaysWhatIsWrong) {
   for (const char* text : {"sm.count", "=3", "a=[9:1]", "a=[1:9:0]", "a=[1:9:-2]", "a=[1:x:2]", "a=1,,2",
-                           "a=", "a=[0:8:x2]", "a=[1:2:3:4]", "a=[0:1:1e-9]"}) {
+                           "a=", "a=[0:8:x2]", "a=[1:2:3:4]", "a=[0:1:1e-9]", "a=[1:2"}) {
     const Result<Axis> axis = ParseAxis(text);
     ASSERT_FALSE(axis.ok()) << text;
     EXPECT_EQ(axis.error().code, ExitCode::kUsage);
@@ -139,6 +143,46 @@ TEST_F(Following, WarpsAndTranslation) {
 
 TEST_F(Following, GivenFieldsStay) {
   EXPECT_THAT(Follow(base_, {{"sm.max_warps", "16"}, {"sm.max_threads_per_cta", "1024"}}), IsEmpty());
+}
+
+// Five launches: a persistent one with the number of SMs among its parameters, one that its shape made as large, one that follows
+// the machine, one of many more CTAs than fit, and one whose expression meets no machine property.
+TEST(Frozen, LaunchesThatLookComputedForAMachineAreNamed) {
+  trace::Trace trace;
+  trace.launches.resize(5);
+  trace.launches[0].grid[0] = trace::Expr(216);
+  trace.launches[1].grid[0] = trace::Expr("rows");
+  trace.launches[2].grid[0] = trace::Expr("2 * sm_count");
+  trace.launches[3].grid[0] = trace::Expr(108 * 33);
+  trace.launches[4].grid[0] = trace::Expr(100);
+  trace.launches[4].frozen_grid = true;
+  std::map<trace::Symbols, trace::ResolvedTrace> resolved;
+  for (const uint32_t sms : {108u, 132u}) {
+    trace::ResolvedTrace& machine = resolved[{{"sm_count", sms}}];
+    for (const uint32_t x : {216u, 216u, 2 * sms, 108u * 33, 100u})
+      machine.launches.emplace_back().grid = {x, 1, 1};
+    const uint32_t words[] = {7, 108, 9};
+    machine.launches[0].parameters.resize(sizeof words);
+    std::memcpy(machine.launches[0].parameters.data(), words, sizeof words);
+    machine.launches[4].frozen_grid = true;
+  }
+  trace.device.attributes["sm_count"] = 108;
+  EXPECT_THAT(
+      FrozenNotes("x.htrace", trace, resolved, 80),
+      ElementsAre("x.htrace: launches 2 follow the machine by expressions",
+                  "x.htrace: launches 0 look computed for 108 SMs (the device of the capture) and have no "
+                  "expression: "
+                  "they stay so on every design; to let them follow: heddle trace rebuild x.htrace --grid "
+                  "'0=2*sm_count' --parameter 0:4=sm_count -o NEW.htrace",
+                  HasSubstr("launches 4 keep the grid of their capture")));
+  // Recorded on as many SMs as the only design has: nothing to say. On others: the same, by the base.
+  resolved.erase(resolved.begin()->first.at("sm_count") == 108 ? std::prev(resolved.end())
+                                                               : resolved.begin());
+  EXPECT_THAT(FrozenNotes("x.htrace", trace, resolved, 80), IsEmpty());
+  trace.device.attributes.clear();
+  EXPECT_THAT(FrozenNotes("x.htrace", trace, resolved, 72),
+              ElementsAre(HasSubstr("launches 0 look computed for 72 SMs (as many as the base has)"),
+                          HasSubstr("launches 4 keep")));
 }
 
 TEST(Proxy, FullGa100IsAsLargeAsItsDie) {

@@ -88,6 +88,8 @@ std::string NumberText(double value) {
 Result<std::vector<std::string>> ParseValues(const std::string& path, std::string_view text) {
   const bool bracketed = text.starts_with('[') && text.ends_with(']');
   if (bracketed && text.find(':') != std::string_view::npos) return ParseRange(path, text);
+  if (text.starts_with('[') && text.find(']') == std::string_view::npos)
+    return Bad(path, text, "has no ] for its [");
   std::vector<std::string> values;
   for (std::string& value : Split(text, text.starts_with('[') ? ';' : ',')) {
     if (value.empty()) return Bad(path, text, "has an empty value");
@@ -105,6 +107,7 @@ Result<Axis> ParseAxis(std::string_view text) {
   }
   Axis axis{std::string(text.substr(0, equals)), {}};
   HEDDLE_ASSIGN_OR_RETURN(axis.values, ParseValues(axis.path, text.substr(equals + 1)));
+  axis.path = config::CanonicalPath(axis.path);
   return axis;
 }
 

@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
 
 #include "frontend/trace/htrace.h"
 #include "sim/base/digest.h"
+#include "sim/config/describe.h"
 #include "sim/config/load.h"
 #include "tools/batch/follow.h"
+#include "tools/batch/frozen.h"
 #include "tools/replay/replay.h"
 
 namespace heddle::batch {
@@ -91,17 +94,22 @@ class Planner {
     points.insert(points.end(), request_.designs.begin(), request_.designs.end());
     for (const Assignments& point : request_.designs)
       for (const auto& [path, value] : point) AddPath(path);
+    for (const Error& fault : request_.faults) faults_.Add(fault);
+    if (request_.arch.empty())
+      faults_.Add({ExitCode::kUsage, "heddle sweep", "no machine to start from", "give --arch"});
     if (points.empty() && faults_.none())
       faults_.Add({ExitCode::kUsage, "heddle sweep", "no design to run", "give an --axis"});
     if (request_.traces.empty())
       faults_.Add({ExitCode::kUsage, "heddle sweep", "no trace given", "name one or more: --trace X.htrace"});
     for (const std::string& path : request_.traces) ReadTrace(path);
-    const Result<config::Gpu> base = config::LoadGpu(request_.arch, request_.overrides);
-    if (!base.ok()) faults_.Add(base.error());
-    if (base.ok()) {
-      base_ = *base;
-      flat_ = ValuesOf(*base);
-      for (const Assignments& point : points) AddDesign(point);
+    if (!request_.arch.empty()) {
+      const Result<config::Gpu> base = config::LoadGpu(request_.arch, request_.overrides);
+      if (!base.ok()) faults_.Add(base.error());
+      if (base.ok()) {
+        base_ = *base;
+        flat_ = ValuesOf(*base);
+        for (const Assignments& point : points) AddDesign(point);
+      }
     }
     if (!faults_.none()) return faults_.Join();
     AddNotes();
@@ -121,11 +129,19 @@ class Planner {
       space.axes.push_back(std::move(*axis));
     }
     if (space.axes.empty()) return {};
-    if (!good) space.shape = Shape::kOneByOne;  // nothing will be run, but the other axes are looked at, too
     Result<std::vector<Assignments>> points = Enumerate(space);
-    if (points.ok()) return std::move(*points);
-    faults_.Add(points.error());
-    return {};
+    if (!points.ok()) faults_.Add(points.error());
+    return good && points.ok() ? std::move(*points) : ValuesAlone(space);
+  }
+
+  // Nothing will be run, but what is wrong with single values is said, too.
+  static std::vector<Assignments> ValuesAlone(const Space& space) {
+    constexpr size_t kMostLookedAt = 200;
+    std::vector<Assignments> points;
+    for (const Axis& axis : space.axes)
+      for (size_t i = 0; i < std::min(kMostLookedAt, axis.values.size()); ++i)
+        points.push_back({{axis.path, axis.values[i]}});
+    return points;
   }
 
   void AddPath(const std::string& path) {
@@ -158,7 +174,7 @@ class Planner {
     Assignments given;
     for (const std::string& text : design.overrides) {
       const size_t equals = std::min(text.find('='), text.size() - 1);
-      given.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+      given.emplace_back(config::CanonicalPath(text.substr(0, equals)), text.substr(equals + 1));
     }
     design.followed = Follow(flat_, given);
     for (std::string& text : Texts(design.followed)) design.overrides.push_back(std::move(text));
@@ -212,33 +228,11 @@ class Planner {
     }
   }
 
-  // Of launches whose grid was computed for the device of the capture: they do not use what a design adds.
   void AddNotes() {
     for (const LoadedTrace& trace : traces_) {
-      if (trace.resolved.size() < 2) continue;
-      std::vector<uint32_t> frozen, rebuilt;
-      const trace::ResolvedTrace& first = trace.resolved.begin()->second;
-      for (uint32_t i = 0; i < first.launches.size(); ++i) {
-        const bool moves = std::any_of(trace.resolved.begin(), trace.resolved.end(), [&](const auto& entry) {
-          return !(entry.second.launches[i].grid == first.launches[i].grid) ||
-                 entry.second.launches[i].parameters != first.launches[i].parameters;
-        });
-        if (moves)
-          rebuilt.push_back(i);
-        else if (first.launches[i].frozen_grid)
-          frozen.push_back(i);
-      }
-      if (!rebuilt.empty()) {
-        plan_.notes.push_back(fmt::format("{}: launches {} follow the machine by their expressions",
-                                          trace.path, fmt::join(rebuilt, ",")));
-      }
-      if (!frozen.empty()) {
-        plan_.notes.push_back(
-            fmt::format("{}: launches {} have a grid that was computed for {} and stays as it was "
-                        "(`heddle trace rebuild` gives it an expression)",
-                        trace.path, fmt::join(frozen, ","),
-                        trace.trace.device.name.empty() ? "one device" : trace.trace.device.name));
-      }
+      std::vector<std::string> notes =
+          FrozenNotes(trace.path, trace.trace, trace.resolved, static_cast<int64_t>(base_.sm.count));
+      std::move(notes.begin(), notes.end(), std::back_inserter(plan_.notes));
     }
   }
 

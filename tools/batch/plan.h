@@ -25,6 +25,8 @@ struct SweepRequest {
   trace::Symbols defines;
   replay::LaunchSetting launch_setting;
   bool allow_foreign_cubins = false;
+  std::vector<Error>
+      faults;  // of the texts that the request was read from: MakePlan states them with its own
   // Options of `heddle run` that say the same as the four above and more; each job repeats them.
   std::vector<std::string> run_options;
 };

@@ -148,6 +148,7 @@ Status PrintLaunchJson(sqlite::Database* database, const std::string& where) {
     out.clear();
   };
   const auto append = std::back_inserter(out);
+  const auto add = [&out](std::string_view text) { out.append(text.data(), text.data() + text.size()); };
   fmt::format_to(append, "{{\n  \"schema_version\": {},\n  \"launches\": [", results::kSchemaVersion);
   std::vector<std::string> names;
   for (int i = 0; i < launches.columns(); ++i)
@@ -158,13 +159,22 @@ Status PrintLaunchJson(sqlite::Database* database, const std::string& where) {
     if (!row) break;
     fmt::format_to(append, "{}\n    {{", first ? "" : ",");
     first = false;
-    for (int i = 0; i < launches.columns(); ++i)
-      fmt::format_to(append, "{}{},", names[static_cast<size_t>(i)], JsonValue(launches, i));
+    for (size_t i = 0; i < names.size(); ++i) {
+      add(names[i]);
+      add(JsonValue(launches, static_cast<int>(i)));
+      add(",");
+    }
     fmt::format_to(append, "\n      \"stalls\": [");
     HEDDLE_ASSIGN_OR_RETURN(const std::span<const Cause> causes, stalls.Of(launches.Integer(0)));
-    for (size_t i = 0; i < causes.size(); ++i) {
-      fmt::format_to(append, "{}\n        {{\"stall\": \"{}\", \"slots\": {}, \"percent\": {}}}",
-                     i == 0 ? "" : ",", causes[i].name, causes[i].slots, JsonNumber(causes[i].percent));
+    for (const Cause& cause : causes) {
+      add(&cause == causes.data() ? "\n        {\"stall\": \"" : ",\n        {\"stall\": \"");
+      add(cause.name);
+      add("\", \"slots\": ");
+      const fmt::format_int slots(cause.slots);
+      add({slots.data(), slots.size()});
+      add(", \"percent\": ");
+      add(JsonNumber(cause.percent));
+      add("}");
     }
     fmt::format_to(append, "{}]\n    }}", causes.empty() ? "" : "\n      ");
     print(size_t{1} << 16);

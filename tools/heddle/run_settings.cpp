@@ -127,15 +127,21 @@ po::options_description RunOptionsDescription() {
   return options;
 }
 
-Result<RunSettings> ParseRunSettings(const po::variables_map& values, Arguments traces) {
+RunSettings ParseRunSettings(const po::variables_map& values, Arguments traces, std::vector<Error>* faults) {
   RunSettings settings;
-  if (traces.empty()) return Usage("heddle run", "no trace given", "name one or more .htrace files");
+  const auto take = [faults](auto result, auto* to) {
+    if (result.ok())
+      *to = std::move(*result);
+    else
+      faults->push_back(result.error());
+  };
+  if (traces.empty())
+    faults->push_back(Usage("heddle run", "no trace given", "name one or more .htrace files"));
   settings.traces.assign(traces.begin(), traces.end());
   if (values.count("arch") != 0) settings.archs = values["arch"].as<std::vector<std::string>>();
   if (values.count("set") != 0) settings.overrides = values["set"].as<std::vector<std::string>>();
-  if (values.count("define") != 0) {
-    HEDDLE_ASSIGN_OR_RETURN(settings.defines, ParseDefines(values["define"].as<std::vector<std::string>>()));
-  }
+  if (values.count("define") != 0)
+    take(ParseDefines(values["define"].as<std::vector<std::string>>()), &settings.defines);
   if (values.count("kernel") != 0) {
     const std::string pattern = values["kernel"].as<std::string>();
     try {
@@ -143,16 +149,17 @@ Result<RunSettings> ParseRunSettings(const po::variables_map& values, Arguments 
         return std::regex_search(text, regex);
       };
     } catch (const std::regex_error& error) {
-      return Usage("--kernel", fmt::format("'{}' is no regular expression: {}", pattern, error.what()));
+      faults->push_back(
+          Usage("--kernel", fmt::format("'{}' is no regular expression: {}", pattern, error.what())));
     }
   }
-  HEDDLE_ASSIGN_OR_RETURN(const OrdinalSet launches, OrdinalSet::Parse(values["launch"].as<std::string>()));
+  OrdinalSet launches;
+  take(OrdinalSet::Parse(values["launch"].as<std::string>()), &launches);
   settings.launch_setting.wanted = [launches](uint32_t ordinal) { return launches.Contains(ordinal); };
   settings.launch_setting.mode = values["mode"].as<std::string>();
-  HEDDLE_ASSIGN_OR_RETURN(settings.mode, Choose("--mode", settings.launch_setting.mode, replay::kModes));
+  take(Choose("--mode", settings.launch_setting.mode, replay::kModes), &settings.mode);
   settings.launch_setting.cache = values["cache"].as<std::string>();
-  HEDDLE_ASSIGN_OR_RETURN(settings.cache_policy,
-                          Choose("--cache", settings.launch_setting.cache, replay::kCachePolicies));
+  take(Choose("--cache", settings.launch_setting.cache, replay::kCachePolicies), &settings.cache_policy);
   settings.threads = values["threads"].as<uint32_t>();
   if (settings.threads == 0) settings.threads = std::max(1u, std::thread::hardware_concurrency());
   settings.max_cycles = values["max-cycles"].as<uint64_t>();
@@ -160,8 +167,8 @@ Result<RunSettings> ParseRunSettings(const po::variables_map& values, Arguments 
   settings.lenient = values.count("lenient") != 0;
   settings.timeline = values.count("timeline") != 0;
   if (settings.timeline && settings.mode == replay::Mode::kSampled)
-    return Usage("--timeline", "a sampled launch has no timeline: most of its CTAs do not run",
-                 "leave out --mode sampled");
+    faults->push_back(Usage("--timeline", "a sampled launch has no timeline: most of its CTAs do not run",
+                            "leave out --mode sampled"));
   settings.database = values["db"].as<std::string>();
   if (values.count("publish") != 0) {
     settings.publish = values["publish"].as<std::string>();
@@ -171,6 +178,17 @@ Result<RunSettings> ParseRunSettings(const po::variables_map& values, Arguments 
   settings.quiet = values.count("quiet") != 0;
   settings.table = values.count("no-table") == 0;
   return settings;
+}
+
+Result<RunSettings> ParseRunSettings(const po::variables_map& values, Arguments traces) {
+  std::vector<Error> faults;
+  RunSettings settings = ParseRunSettings(values, traces, &faults);
+  if (faults.empty()) return settings;
+  if (faults.size() == 1) return faults.front();
+  std::string text;
+  for (const Error& fault : faults)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", fault.place, fault.message);
+  return Usage("", text, "nothing was run");
 }
 
 }  // namespace heddle::tools

@@ -52,6 +52,8 @@ struct RunSettings {
 Result<trace::Symbols> ParseDefines(const std::vector<std::string>& words);
 
 po::options_description RunOptionsDescription();
+// What is wrong is appended to `faults`, and the settings are then not to be used; or it is all in one error.
+RunSettings ParseRunSettings(const po::variables_map& values, Arguments traces, std::vector<Error>* faults);
 Result<RunSettings> ParseRunSettings(const po::variables_map& values, Arguments traces);
 
 }  // namespace heddle::tools

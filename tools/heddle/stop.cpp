@@ -7,9 +7,10 @@ namespace {
 
 std::atomic<bool> g_stop{false};
 
+// Schedulers repeat their warnings (scancel does where the controller is busy), so only a user's second interrupt ends at once.
 void OnSignal(int signal) {
   g_stop = true;
-  std::signal(signal, SIG_DFL);
+  if (signal == SIGINT) std::signal(SIGINT, SIG_DFL);
 }
 
 }  // namespace

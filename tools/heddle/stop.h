@@ -5,7 +5,8 @@
 
 namespace heddle::tools {
 
-// SIGINT, SIGTERM and SIGUSR1 (batch systems before a time limit) set StopFlag() from now on; the same again ends the process at once.
+// SIGINT, SIGTERM and SIGUSR1 (batch systems before a time limit) set StopFlag() from now on, however often they come; only a
+// second SIGINT ends the process at once.
 void StopOnSignals();
 std::atomic<bool>& StopFlag();
 

@@ -85,6 +85,18 @@ Status OnSlurm(const po::variables_map& values, const batch::SweepRequest& reque
   return Ok();
 }
 
+batch::KubernetesOptions KubernetesOptionsOf(const po::variables_map& values) {
+  batch::KubernetesOptions options;
+  options.name = values["k8s-name"].as<std::string>();
+  options.image = values["image"].as<std::string>();
+  options.claim = values["volume-claim"].as<std::string>();
+  options.mount = values["volume-mount"].as<std::string>();
+  options.at_a_time = values["jobs"].as<uint32_t>();
+  options.publish_every = values["publish-every"].as<uint32_t>();
+  options.threads = std::max(1u, values["threads"].as<uint32_t>());
+  return options;
+}
+
 Status OnKubernetes(const po::variables_map& values, const batch::SweepRequest& request,
                     const batch::Plan& plan, const std::string& database) {
   uint32_t most = kTasksWithoutLimit;
@@ -94,15 +106,8 @@ Status OnKubernetes(const po::variables_map& values, const batch::SweepRequest& 
     fmt::print(stderr, "all {} jobs are in {}\n", plan.jobs.size(), database);
     return Ok();
   }
-  batch::KubernetesOptions options;
-  options.name = values["k8s-name"].as<std::string>();
-  options.image = values["image"].as<std::string>();
-  options.claim = values["volume-claim"].as<std::string>();
-  options.mount = values["volume-mount"].as<std::string>();
-  options.at_a_time = values["jobs"].as<uint32_t>();
-  options.publish_every = values["publish-every"].as<uint32_t>();
-  options.threads = std::max(1u, values["threads"].as<uint32_t>());
-  HEDDLE_ASSIGN_OR_RETURN(const std::string manifest, batch::KubernetesManifest(made, options));
+  HEDDLE_ASSIGN_OR_RETURN(const std::string manifest,
+                          batch::KubernetesManifest(made, KubernetesOptionsOf(values)));
   const std::string path = made.folder + "/job.yaml";
   std::ofstream out(path, std::ios::binary);
   out << manifest;
@@ -135,16 +140,27 @@ po::options_description ClusterOptions() {
   return options;
 }
 
+Status CheckBackend(const po::variables_map& values) {
+  const std::vector<std::string> names = {"local", "slurm", "kubernetes"};
+  const std::string name = values["backend"].as<std::string>();
+  if (name == "slurm") {
+    HEDDLE_RETURN_IF_ERROR(batch::ReadSlurmConfig());
+  } else if (name == "kubernetes") {
+    const std::string database = Absolute(values["db"].as<std::string>());
+    HEDDLE_RETURN_IF_ERROR(
+        batch::KubernetesManifest({database + ".batch", database, 1, {}}, KubernetesOptionsOf(values)));
+  } else if (name != "local") {
+    return Error{
+        ExitCode::kUsage, "--backend",
+        fmt::format("'{}' is not one of {}{}", name, fmt::join(names, ", "), DidYouMean(name, names)), ""};
+  }
+  return Ok();
+}
+
 Status SweepOnCluster(const po::variables_map& values, const batch::SweepRequest& request,
                       const batch::Plan& plan, const std::string& program, const std::string& database) {
-  const std::string backend = values["backend"].as<std::string>();
-  if (backend == "slurm") return OnSlurm(values, request, plan, program, database);
-  if (backend == "kubernetes") return OnKubernetes(values, request, plan, database);
-  const std::vector<std::string> names = {"local", "slurm", "kubernetes"};
-  return Error{
-      ExitCode::kUsage, "--backend",
-      fmt::format("'{}' is not one of {}{}", backend, fmt::join(names, ", "), DidYouMean(backend, names)),
-      ""};
+  return values["backend"].as<std::string>() == "slurm" ? OnSlurm(values, request, plan, program, database)
+                                                        : OnKubernetes(values, request, plan, database);
 }
 
 }  // namespace heddle::tools

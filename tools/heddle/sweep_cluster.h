@@ -9,9 +9,11 @@
 namespace heddle::tools {
 
 po::options_description ClusterOptions();
+// That there is such a backend, that Slurm answers, that a cluster would take the manifest: what can be known before a plan.
+Status CheckBackend(const po::variables_map& values);
 
 // Writes "<database>.batch" with the jobs that the database lacks (what an earlier batch in it published is merged first), and
-// submits it or writes the manifest.
+// submits it or writes the manifest. Not for the backend "local".
 Status SweepOnCluster(const po::variables_map& values, const batch::SweepRequest& request,
                       const batch::Plan& plan, const std::string& program, const std::string& database);
 

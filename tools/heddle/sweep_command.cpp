@@ -84,27 +84,35 @@ std::vector<std::string> RunOptions(const po::variables_map& values) {
   return options;
 }
 
-Result<batch::SweepRequest> ParseRequest(const po::variables_map& values, Arguments specs) {
+// What is wrong with the texts goes into the request's faults: the plan finds the rest and says all of it.
+batch::SweepRequest ParseRequest(const po::variables_map& values, Arguments specs) {
   batch::SweepRequest request;
+  const auto check = [&](const auto& result) {
+    if (!result.ok()) request.faults.push_back(result.error());
+    return result.ok();
+  };
   const std::vector<std::string> archs = Words(values, "arch");
-  if (archs.size() > 1)
-    return Error{ExitCode::kUsage, "--arch", "a sweep starts from one machine", "run one sweep for each"};
   if (!archs.empty()) request.arch = archs.front();
+  if (archs.size() > 1)
+    check(Status(Error{ExitCode::kUsage, "--arch", "a sweep starts from one machine", "run one for each"}));
   request.overrides = Words(values, "set");
   request.axes = Words(values, "axis");
   request.traces = Words(values, "trace");
   request.samples = values["samples"].as<uint32_t>();
   request.seed = values["seed"].as<uint64_t>();
   if (specs.size() > 1)
-    return Error{ExitCode::kUsage, "heddle sweep", "takes one specification at most", "traces go by --trace"};
-  if (!specs.empty()) HEDDLE_RETURN_IF_ERROR(batch::ReadSpec(specs.front(), &request));
-  if (const std::string shape = values["shape"].as<std::string>(); !shape.empty()) {
-    HEDDLE_ASSIGN_OR_RETURN(request.shape, batch::ParseShape(shape));
+    check(Status(
+        Error{ExitCode::kUsage, "heddle sweep", "takes one specification at most", "traces go by --trace"}));
+  for (const std::string& spec : specs) check(batch::ReadSpec(spec, &request));
+  if (const std::string word = values["shape"].as<std::string>(); !word.empty()) {
+    const Result<batch::Shape> shape = batch::ParseShape(word);
+    if (check(shape)) request.shape = *shape;
   }
-  if (request.arch.empty())
-    return Error{ExitCode::kUsage, "heddle sweep", "no machine to start from", "give --arch"};
+  if (const std::string text = values["pareto"].as<std::string>(); !text.empty())
+    check(batch::ParseObjectives(text));
+  check(CheckBackend(values));
   const std::vector<std::string> any = {"-"};
-  HEDDLE_ASSIGN_OR_RETURN(RunSettings settings, ParseRunSettings(values, any));
+  RunSettings settings = ParseRunSettings(values, any, &request.faults);
   request.defines = std::move(settings.defines);
   request.launch_setting = std::move(settings.launch_setting);
   request.allow_foreign_cubins = settings.allow_foreign_cubins;
@@ -228,10 +236,8 @@ Status ReportEnd(const batch::LocalReport& report, const std::string& database) 
 }
 
 Status Sweep(const po::variables_map& values, Arguments specs) {
-  HEDDLE_ASSIGN_OR_RETURN(const batch::SweepRequest request, ParseRequest(values, specs));
+  const batch::SweepRequest request = ParseRequest(values, specs);
   const bool quiet = values.count("quiet") != 0;
-  if (const std::string text = values["pareto"].as<std::string>(); !text.empty())
-    HEDDLE_RETURN_IF_ERROR(batch::ParseObjectives(text));
   HEDDLE_ASSIGN_OR_RETURN(const batch::Plan plan, batch::MakePlan(request));
   for (const std::string& note : plan.notes)
     if (!quiet) fmt::print(stderr, "note: {}\n", note);

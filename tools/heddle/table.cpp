@@ -68,14 +68,17 @@ std::string JsonNumber(double value) {
   return std::string(digits) + (digits.find_first_of(".e") == std::string_view::npos ? ".0" : "");
 }
 
+std::string JsonString(const std::string& text) {
+  const auto is_plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
+  if (std::all_of(text.begin(), text.end(), is_plain)) return '"' + text + '"';
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 std::string JsonValue(const sqlite::Statement& statement, int column) {
   if (statement.IsNull(column)) return "null";
   if (statement.IsInteger(column)) return std::to_string(statement.Integer(column));
   if (statement.IsNumber(column)) return JsonNumber(statement.Real(column));
-  const std::string text = statement.Text(column);
-  const auto is_plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
-  if (std::all_of(text.begin(), text.end(), is_plain)) return '"' + text + '"';
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return JsonString(statement.Text(column));
 }
 
 Result<std::string> QueryJson(sqlite::Statement* statement) {

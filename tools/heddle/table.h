@@ -25,6 +25,7 @@ Result<std::string> QueryJson(sqlite::Statement* statement);
 // One value as JSON. Reals keep all their digits and stay reals ("25.0").
 std::string JsonValue(const sqlite::Statement& statement, int column);
 std::string JsonNumber(double value);
+std::string JsonString(const std::string& text);  // in quotes, escaped
 
 // 1234567 -> "1,234,567".
 std::string Grouped(int64_t value);

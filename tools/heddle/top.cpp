@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "sim/results/results.h"
@@ -127,6 +127,28 @@ void AppendMachine(const TopMachine& machine, const TopStyle& style, std::string
     *out += fmt::format("... {} more (--limit 0 shows all)\n", machine.rows_left_out);
 }
 
+void AppendJson(const TopRow& row, std::string* out) {
+  const auto add = [out](std::string_view name, const std::string& value) {
+    fmt::format_to(std::back_inserter(*out), "\n          \"{}\": {},", name, value);
+  };
+  *out += "\n        {";
+  add("kernel", JsonString(row.kernel));
+  add("grid", JsonString(row.grid));
+  add("launches", std::to_string(row.launches));
+  add("duration_us", JsonNumber(row.seconds * 1e6));
+  add("time_percent", JsonNumber(row.time_percent));
+  add("cycles", JsonNumber(row.cycles));
+  add("bound", JsonString(row.bound));
+  add("bound_busy_percent", JsonNumber(row.bound_percent));
+  add("lower_bound_percent", JsonNumber(row.reached_percent));
+  *out += "\n          \"stalls\": [";
+  for (const TopRow::Stall& stall : row.stalls)
+    *out += fmt::format(
+        "{}\n            {{\n              \"stall\": {},\n              \"percent\": {}\n            }}",
+        &stall == row.stalls.data() ? "" : ",", JsonString(stall.name), JsonNumber(stall.percent));
+  *out += row.stalls.empty() ? "]\n        }" : "\n          ]\n        }";
+}
+
 }  // namespace
 
 Result<std::vector<TopMachine>> Summarize(analysis::ResultsReader* reader, size_t limit, size_t stalls) {
@@ -165,33 +187,21 @@ std::string ToText(const std::vector<TopMachine>& machines, const TopStyle& styl
   return out;
 }
 
+// Written as it comes: a document of thousands of rows is not built first.
 std::string ToJson(const std::vector<TopMachine>& machines) {
-  nlohmann::ordered_json document;
-  document["schema_version"] = results::kSchemaVersion;
-  document["machines"] = nlohmann::ordered_json::array();
+  std::string out = fmt::format("{{\n  \"schema_version\": {},\n  \"machines\": [", results::kSchemaVersion);
   for (const TopMachine& machine : machines) {
-    nlohmann::ordered_json& entry = document["machines"].emplace_back();
-    entry["machine"] = machine.name;
-    entry["launches"] = machine.launches;
-    entry["duration_us"] = machine.seconds * 1e6;
-    entry["kernels"] = nlohmann::ordered_json::array();
+    out += &machine == machines.data() ? "\n    {" : ",\n    {";
+    out += fmt::format("\n      \"machine\": {},\n      \"launches\": {},\n      \"duration_us\": {},",
+                       JsonString(machine.name), machine.launches, JsonNumber(machine.seconds * 1e6));
+    out += "\n      \"kernels\": [";
     for (const TopRow& row : machine.rows) {
-      nlohmann::ordered_json& kernel = entry["kernels"].emplace_back();
-      kernel["kernel"] = row.kernel;
-      kernel["grid"] = row.grid;
-      kernel["launches"] = row.launches;
-      kernel["duration_us"] = row.seconds * 1e6;
-      kernel["time_percent"] = row.time_percent;
-      kernel["cycles"] = row.cycles;
-      kernel["bound"] = row.bound;
-      kernel["bound_busy_percent"] = row.bound_percent;
-      kernel["lower_bound_percent"] = row.reached_percent;
-      kernel["stalls"] = nlohmann::ordered_json::array();
-      for (const TopRow::Stall& stall : row.stalls)
-        kernel["stalls"].push_back({{"stall", stall.name}, {"percent", stall.percent}});
+      out += &row == machine.rows.data() ? "" : ",";
+      AppendJson(row, &out);
     }
+    out += machine.rows.empty() ? "]\n    }" : "\n      ]\n    }";
   }
-  return document.dump(2);
+  return out + (machines.empty() ? "]\n}" : "\n  ]\n}");
 }
 
 TopStyle StyleOfStdout() {
