@@ -384,11 +384,6 @@ struct Sm::Machine {
   std::string DescribeWait(uint32_t warp) const;
   std::vector<WarpWait> DescribeWaits() const;
 
-  // What the instruction that executes now asks of memory, where that is kept.
-  stats::MemorySums* MemorySumsOf(const Launch& launch, const InstructionTiming& timing) const {
-    return launch.per_pc == nullptr ? nullptr : &launch.per_pc[&timing - launch.instructions].memory;
-  }
-
   // ---- names
   uint32_t SubCoreOf(uint32_t warp) const { return warp & (sub_core_count - 1); }
   uint32_t LocalOf(uint32_t warp) const { return warp >> sub_core_shift; }

@@ -13,6 +13,11 @@ bool ReturnsData(isa::AccessKind kind) {
   return kind == isa::AccessKind::kLoad || kind == isa::AccessKind::kAtomic;
 }
 
+// What the instruction that executes now asks of memory, where that is kept.
+stats::MemorySums* MemorySumsOf(const Launch& launch, const InstructionTiming& timing) {
+  return launch.per_pc == nullptr ? nullptr : &launch.per_pc[&timing - launch.instructions].memory;
+}
+
 }  // namespace
 
 void Sm::Machine::IssueMemory(uint32_t id, SubCore& sub_core, const InstructionTiming& timing, Cycle at) {
