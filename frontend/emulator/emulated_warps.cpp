@@ -89,6 +89,8 @@ void EmulatedWarps::EndCta(uint32_t slot) {
   port_.Forget(&slots_[slot]->cta);
 }
 
+void EmulatedWarps::Prefetch(uint32_t warp) const { PrefetchNext(*context_.program, *warps_[warp]); }
+
 isa::InstructionRun EmulatedWarps::NextRun(uint32_t warp) {
   port_.Drain();
   return RunAhead(context_, *warps_[warp]);

@@ -21,6 +21,7 @@ class EmulatedWarps final : public isa::WarpStream {
 
   void StartCta(const isa::CtaStart& start) override;
   void EndCta(uint32_t slot) override;
+  void Prefetch(uint32_t warp) const override;
   isa::InstructionRun NextRun(uint32_t warp) override;
   void Execute(uint32_t warp, Cycle now, isa::WarpStep* step) override;
   void ReleaseBarrier(uint32_t slot, uint8_t id) override;

@@ -4,6 +4,7 @@
 
 #include "frontend/emulator/issue_log.h"
 #include "frontend/emulator/splits.h"
+#include "sim/base/prefetch.h"
 
 namespace heddle::emulator {
 namespace {
@@ -144,6 +145,25 @@ void LeaveCode(Context& context, Warp& warp) {
 }  // namespace
 
 isa::WarpState StateOf(const Warp& warp) { return StateNow(warp); }
+
+void PrefetchNext(const Program& program, const Warp& warp) {
+  constexpr uint32_t kMostSteps = 4;
+  const auto prefetch_row = [&](uint32_t row) { PrefetchRange(&warp.rows[row], &warp.rows[row + 1]); };
+  const auto prefetch_of = [&](const Lowered& l) {
+    for (const SourceRow& source : l.source)
+      if (source.base == RowBase::kWarp && source.row >= kFirstRegisterRow) prefetch_row(source.row);
+    if (l.destination[0] >= kFirstRegisterRow) prefetch_row(l.destination[0]);
+  };
+  uint32_t index = warp.Current().index;
+  for (uint32_t i = 0; i < kMostSteps && index < program.size(); ++i) {
+    const uint32_t step = program.run_end[index];
+    for (uint32_t l = program.ahead_begin[index]; l < program.ahead_begin[step]; ++l)
+      prefetch_of(program.ahead[l]);
+    if (step >= program.size()) return;
+    prefetch_of(program.steps[step]);
+    index = step + 1;
+  }
+}
 
 isa::InstructionRun RunAhead(Context& context, Warp& warp) {
   const Program& program = *context.program;

@@ -11,6 +11,9 @@ namespace heddle::emulator {
 // `context` has launch, program, memory, issues and bases[kPool] set; the rest is pointed at the warp by
 // these functions.
 
+// Loads the rows of the next instructions, as far as no jump is taken.
+void PrefetchNext(const Program& program, const Warp& warp);
+
 // Executes the local instructions in front of the warp's next non-local one. Stops before an instruction that
 // waits for a pending scoreboard.
 isa::InstructionRun RunAhead(Context& context, Warp& warp);

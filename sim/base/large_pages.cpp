@@ -1,12 +1,12 @@
 #include "sim/base/large_pages.h"
 
+#include <cstdint>
+#include <cstdlib>  // before __GLIBC__ is asked for: the library's headers define it
+
 #if defined(__GLIBC__) && defined(__linux__)
 #include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cstdint>
-#include <cstdlib>
 #endif
 
 namespace heddle {

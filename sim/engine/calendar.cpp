@@ -17,8 +17,7 @@ Calendar::Calendar(double per_cycle, uint32_t bucket_cycles)
       reciprocal_(per_cycle_ <= 1 ? 0 : ~uint64_t{0} / per_cycle_ + 1),
       capacity_(static_cast<uint32_t>(per_cycle_ << shift_)),
       mask_(kInitialBuckets - 1),
-      buckets_(kInitialBuckets),
-      full_(kInitialBuckets / 64) {
+      buckets_(kInitialBuckets) {
   HEDDLE_CHECK(std::has_single_bit(bucket_cycles) && bucket_cycles <= 1024, "engine.calendar", 0,
                "bucket length");
   HEDDLE_CHECK(per_cycle_ >= kUnitScale / 64 && (per_cycle_ << std::max(shift_, 1U)) <= UINT32_MAX,
@@ -28,6 +27,7 @@ Calendar::Calendar(double per_cycle, uint32_t bucket_cycles)
 void Calendar::Reset() {
   std::fill(buckets_.begin(), buckets_.end(), Bucket{});
   std::fill(full_.begin(), full_.end(), 0);
+  few_full_ = 0;
   base_ = end_ = 0;
 }
 
@@ -37,7 +37,7 @@ void Calendar::Recycle(uint64_t new_base) {
     // A run of buckets that neither the ring nor a word of `full_` breaks.
     const uint64_t run = std::min(64 - (bucket & 63), stop - bucket);
     std::fill_n(buckets_.begin() + static_cast<std::ptrdiff_t>(bucket & mask_), run, Bucket{});
-    full_[(bucket & mask_) >> 6] &= ~(~uint64_t{0} >> (64 - run) << (bucket & 63));
+    FullWord(bucket) &= ~(~uint64_t{0} >> (64 - run) << (bucket & 63));
     bucket += run;
   }
   base_ = new_base;
@@ -47,8 +47,9 @@ void Calendar::Recycle(uint64_t new_base) {
 // The first bucket from `bucket` on, which has been touched, that is not full; at most end_.
 inline uint64_t Calendar::NextNotFull(uint64_t bucket) const {
   do {
-    const uint64_t open = ~full_[(bucket & mask_) >> 6] >> (bucket & 63);
-    if (open != 0) [[likely]]  // what lies beyond the ring is empty; the bits there are those of its beginning
+    const uint64_t open = ~FullWord(bucket) >> (bucket & 63);
+    if (open != 0)
+        [[likely]]  // what lies beyond the ring is empty; the bits there are those of its beginning
       return std::min(end_, bucket + static_cast<uint64_t>(std::countr_zero(open)));
     bucket += 64 - (bucket & 63);
   } while (bucket < end_);

@@ -39,14 +39,9 @@ class Calendar {
     if (number - base_ <= mask_) [[likely]] {
       Bucket& bucket = buckets_[number & mask_];
       const uint64_t offset = (from - (number << shift_)) * per_cycle_;
-      const uint64_t end = std::max<uint64_t>(bucket.end, offset) + need;
-      // Almost always: nothing is taken behind `offset` but what reaches over it, and the bucket has room behind that.
-      if (bucket.end - bucket.used <= offset && end <= capacity_) [[likely]] {
+      if (need <= Available(bucket, offset)) [[likely]] {  // almost always
         end_ = std::max(end_, number + 1);
-        bucket.used += static_cast<uint32_t>(need);
-        bucket.end = static_cast<uint32_t>(end);
-        if (bucket.used == capacity_) MarkFull(number);
-        return (number << shift_) + CeilCycles(end);
+        return (number << shift_) + CeilCycles(Take(&bucket, number, offset, need));
       }
     }
     return ReserveSlow(from, need);
@@ -84,7 +79,10 @@ class Calendar {
     if (bucket->used == capacity_) MarkFull(number);
     return end;
   }
-  void MarkFull(uint64_t bucket) { full_[(bucket & mask_) >> 6] |= uint64_t{1} << (bucket & 63); }
+  // Of as few buckets as there mostly are, one word says which are full, and it lies in the object itself.
+  uint64_t& FullWord(uint64_t bucket) { return mask_ < 64 ? few_full_ : full_[(bucket & mask_) >> 6]; }
+  uint64_t FullWord(uint64_t bucket) const { return mask_ < 64 ? few_full_ : full_[(bucket & mask_) >> 6]; }
+  void MarkFull(uint64_t bucket) { FullWord(bucket) |= uint64_t{1} << (bucket & 63); }
   uint64_t NextNotFull(uint64_t bucket) const;
   void TakeUntouched(uint64_t number, uint32_t units);
   void Recycle(uint64_t new_base);
@@ -99,7 +97,8 @@ class Calendar {
   uint64_t end_ = 0;     // beyond the last bucket that was ever touched
   uint64_t mask_;
   std::vector<Bucket> buckets_;  // ring, by number & mask_
-  std::vector<uint64_t> full_;   // one bit a bucket
+  uint64_t few_full_ = 0;        // one bit a bucket, of at most 64 buckets
+  std::vector<uint64_t> full_;   // of more
 };
 
 }  // namespace heddle::engine

@@ -385,7 +385,8 @@ void Gpu::State::RunSms(Cycle begin, Cycle end) {
   workers.ForEach(static_cast<uint32_t>(active_chunks.size()), [&](uint32_t i) {
     const uint32_t stop = FirstOf(active_chunks[i] + 1);
     for (uint32_t sm = FirstOf(active_chunks[i]); sm < stop; ++sm) {
-      if (sm + 1 < stop && is_active(sm + 1)) sms[sm + 1].Prefetch();
+      if (sm + 2 < stop && is_active(sm + 2)) sms[sm + 2].Prefetch();
+      if (sm + 1 < stop && is_active(sm + 1)) sms[sm + 1].PrefetchWarps();
       TakeReplies(sm);
       if (next[sm] >= end) continue;
       next[sm] = sms[sm].RunWindow(begin, end);
@@ -465,14 +466,12 @@ void Gpu::State::Report(bool always) {
   if (!options.progress) return;
   if (!always && ++windows % kWindowsPerProgress != 0 && ctas_done == ctas_reported) return;
   ctas_reported = ctas_done;
-  Progress progress;
-  progress.cycle = now;
-  progress.ctas_done = ctas_done;
-  progress.ctas_total = ctas_total;
-  progress.launches_done = ended_count;
-  progress.launches_total = static_cast<uint32_t>(launches.size());
-  progress.launch = running.empty() ? 0 : running.front()->index;
-  options.progress(progress);
+  options.progress({.cycle = now,
+                    .ctas_done = ctas_done,
+                    .ctas_total = ctas_total,
+                    .launches_done = ended_count,
+                    .launches_total = static_cast<uint32_t>(launches.size()),
+                    .launch = running.empty() ? 0 : running.front()->index});
 }
 
 const RunningLaunch* Gpu::State::OverLimit() const {

@@ -1,4 +1,5 @@
 #include "sim/gpu/memory_system.h"
+#include "sim/base/prefetch.h"
 
 #include <algorithm>
 #include <bit>
@@ -25,7 +26,7 @@ uint32_t ReplyBytes(const MemoryRequest& request) {
 // Requests of one cycle lie in the outboxes of many SMs: the processor does not guess which is next.
 void PrefetchOrder(const std::vector<MemoryRequest*>& order, size_t now) {
   constexpr size_t kAhead = 4;
-  if (now + kAhead < order.size()) __builtin_prefetch(order[now + kAhead]);
+  if (now + kAhead < order.size()) Prefetch(order[now + kAhead]);
 }
 
 uint64_t OrderKey(const MemoryRequest& request) { return request.cycle << 16 | request.sm; }
@@ -149,8 +150,10 @@ void MemorySystem::Collect(Gpc* gpc, std::span<memory::Outbox* const> outboxes, 
   gpc->order.clear();
   const auto of_sm = outboxes.subspan(gpc->first_sm, gpc->sm_count);
   gpc->counts.assign(end - begin + 1, 0);
-  for (const memory::Outbox* outbox : of_sm) {
-    for (const MemoryRequest& request : *outbox) {
+  for (size_t i = 0; i < of_sm.size(); ++i) {
+    if (i + 1 < of_sm.size())
+      PrefetchRange(of_sm[i + 1]->data(), of_sm[i + 1]->data() + of_sm[i + 1]->size());
+    for (const MemoryRequest& request : *of_sm[i]) {
       HEDDLE_CHECK(request.cycle >= begin, "gpu.memory", request.cycle, "a request from an earlier window");
       if (request.cycle < end) ++gpc->counts[request.cycle - begin + 1];
     }
@@ -279,7 +282,7 @@ void MemorySystem::ServeGroup(uint32_t number, Cycle begin) {
   Group& group = groups_[number];
   // Requests and sets lie all over memory: many loads are under way while one request is served.
   const auto prefetch = [&group](const SliceRequest& request) {
-    __builtin_prefetch(request.request, 1);
+    Prefetch(request.request);
     group.slices.Prefetch(request);
   };
   constexpr ptrdiff_t kAhead = 6;

@@ -254,6 +254,9 @@ class WarpStream {
   virtual void StartCta(const CtaStart& start) = 0;
   virtual void EndCta(uint32_t slot) = 0;  // after its last warp has finished
 
+  // The warp will run soon: loads what that will look at ahead of time.
+  virtual void Prefetch(uint32_t) const {}
+
   virtual InstructionRun NextRun(uint32_t warp) = 0;
   virtual void Execute(uint32_t warp, Cycle now, WarpStep* step) = 0;
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/base/match.h"
+#include "sim/base/prefetch.h"
 #include "sim/base/types.h"
 #include "sim/config/gpu_description.h"
 #include "sim/memory/address_map.h"
@@ -125,9 +126,10 @@ class L2Slice {
 
   // Loads the set's memory ahead of its use.
   void Prefetch(const Place& place) const {
-    const char* set = reinterpret_cast<const char*>(&sets_[place.set]);
-    __builtin_prefetch(set, 1);
-    __builtin_prefetch(set + 64, 1);
+    const L2Set& set = sets_[place.set];
+    heddle::Prefetch(&set.tag);
+    heddle::Prefetch(&set.valid);
+    PrefetchRange(&set.ready, &set.ready + 1);
   }
 
   const L2Geometry& geometry() const { return geometry_; }

@@ -225,6 +225,7 @@ struct Sm::Machine {
   void StartWarp(uint32_t cta, uint32_t in_cta, uint32_t warp, Cycle at);
   void RunWindow(Cycle begin, Cycle end);
   void Prefetch() const;
+  void PrefetchWarps() const;
   void TakeEvent();
   void FindNextEvent();
   void AdvanceCalendars(Cycle begin);
@@ -446,9 +447,8 @@ struct Sm::Machine {
   uint64_t arrival_order = 0;
   std::vector<PendingAnswer> answers;  // from next_answer on, rising
   size_t next_answer = 0;
-  std::vector<PendingAnswer> old_answers, new_answers;  // scratch of TakeReplies
-  Cycle next_departure = kNever;                        // of a request that waits for its window
-  std::deque<AnnouncedCta> announced;                   // in the order of their start
+  Cycle next_departure = kNever;       // of a request that waits for its window
+  std::deque<AnnouncedCta> announced;  // in the order of their start
 
   // Residency
   uint32_t warps_used = 0;

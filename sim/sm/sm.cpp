@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sim/base/check.h"
+#include "sim/base/prefetch.h"
 #include "sim/sm/machine.h"
 
 namespace heddle::sm {
@@ -213,17 +214,24 @@ void Sm::Machine::AdvanceCalendars(Cycle begin) {
 }
 
 void Sm::Machine::Prefetch() const {
-  const auto load = [](const void* begin, const void* end) {
-    for (const char* line = static_cast<const char*>(begin); line < end; line += 64)
-      __builtin_prefetch(line, 1, 2);
-  };
   const memory::Outbox& outbox = port.outbox();
-  load(outbox.data(), outbox.data() + outbox.size());
+  PrefetchRange(outbox.data(), outbox.data() + outbox.size());
   fetch.Prefetch();
-  load(&next_issue, this + 1);
-  load(sub_cores.data(), sub_cores.data() + sub_cores.size());
+  PrefetchRange(&next_issue, this + 1);
+  PrefetchRange(sub_cores.data(), sub_cores.data() + sub_cores.size());
   for (const Warp& warp : warps)
-    if (warp_in_use[static_cast<size_t>(&warp - warps.data())] != 0) load(&warp, &warp + 1);
+    if (warp_in_use[static_cast<size_t>(&warp - warps.data())] != 0) PrefetchRange(&warp, &warp + 1);
+}
+
+void Sm::Machine::PrefetchWarps() const {
+  constexpr uint64_t kLinesAhead = 3;
+  for (uint32_t id = 0; id < warps.size(); ++id) {
+    if (warp_in_use[id] == 0 || !warps[id].live) continue;
+    const Warp& warp = warps[id];
+    launches[warp.launch].stream->Prefetch(warp.stream_warp);
+    for (uint64_t line = warp.fetch_line + 1; line <= warp.fetch_line + kLinesAhead; ++line)
+      fetch.Prefetch(SubCoreOf(id), line);
+  }
 }
 
 Cycle Sm::Machine::NextEventCycle() const {
@@ -273,6 +281,7 @@ Cycle Sm::RunWindow(Cycle begin, Cycle end) {
                   *std::min_element(machine_->next_issue.begin(), machine_->next_issue.end()));
 }
 void Sm::Prefetch() const { machine_->Prefetch(); }
+void Sm::PrefetchWarps() const { machine_->PrefetchWarps(); }
 memory::Outbox& Sm::outbox() { return machine_->port.outbox(); }
 std::vector<FinishedCta>& Sm::finished() { return machine_->finished; }
 std::vector<TriggeredCta>& Sm::triggered() { return machine_->triggered; }

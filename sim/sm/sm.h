@@ -91,8 +91,9 @@ class Sm {
   void TakeReplies(Cycle begin);
   // Returns the next event as far as it is known without the replies, which can only bring it forward.
   Cycle RunWindow(Cycle begin, Cycle end);
-  // Loads what the two look at whatever happens, ahead of their call.
+  // Load what the two look at, ahead of their call, in two steps: the state of the SM, and what its warps name.
   void Prefetch() const;
+  void PrefetchWarps() const;
 
   memory::Outbox& outbox();
   std::vector<FinishedCta>& finished();    // in order of cycle; the engine clears it

@@ -105,6 +105,10 @@ std::vector<std::string> Faults(const std::string& path, const std::string& text
       }
     }
   }
+  if (path != "sim/base/prefetch.h" && text.find("__builtin_"
+                                                 "prefetch") != std::string::npos)
+    faults.push_back(path +
+                     ": use Prefetch of sim/base/prefetch.h: compilers drop calls of what only prefetches");
   if (count > kMostLines) faults.push_back(path + ": " + std::to_string(count) + " lines");
   return faults;
 }
@@ -129,6 +133,7 @@ TEST(Structure, ScannerFindsWhatItLooksFor) {
               ElementsAre("tools/heddle/a.cpp:1: messages stay in sim/config"));
   EXPECT_THAT(Faults("sim/new/a.cpp", "#include \"sim/base/check.h\""),
               ElementsAre("sim/new/a.cpp:1: sim/new is not in the list of folders"));
+  EXPECT_THAT(Faults("sim/sm/a.cpp", "__builtin_prefetch(x);"), testing::SizeIs(1));
   EXPECT_THAT(Faults("sim/sm/a.cpp", std::string(501, '\n')), ElementsAre("sim/sm/a.cpp: 501 lines"));
 }
 

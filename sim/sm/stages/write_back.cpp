@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "sim/base/check.h"
+#include "sim/base/prefetch.h"
 #include "sim/sm/machine.h"
 
 namespace heddle::sm {
@@ -284,20 +285,15 @@ void Sm::Machine::RefreshTouched() {
   }
 }
 
-// What an answer changes is found by a chain of indices: each link is loaded for many answers at once.
+// What an answer changes is found by a chain of indices: each link is loaded for many answers at once. The first, the
+// miss, has been asked for when the reply was read.
 void Sm::Machine::PrefetchAnswers() const {
   constexpr size_t kMost = 64;
-  const size_t count = std::min(answers.size(), kMost);
-  const auto for_each_miss = [&](auto visit) {
-    for (size_t i = 0; i < count; ++i)
-      if (RequestPort::KindOf(answers[i].tag) == RequestPort::kL1Miss)
-        visit(RequestPort::IndexOf(answers[i].tag));
-  };
-  for_each_miss([&](uint32_t miss) { l1.PrefetchMiss(miss); });
-  for_each_miss([&](uint32_t miss) {
-    const uint32_t transaction = l1.PrefetchLine(miss);
-    if (transaction < transactions.size()) __builtin_prefetch(&transactions[transaction], 1);
-  });
+  for (size_t i = 0; i < std::min(answers.size(), kMost); ++i) {
+    if (RequestPort::KindOf(answers[i].tag) != RequestPort::kL1Miss) continue;
+    const uint32_t transaction = l1.PrefetchLine(RequestPort::IndexOf(answers[i].tag));
+    if (transaction < transactions.size()) heddle::Prefetch(&transactions[transaction]);
+  }
 }
 
 // Replies become answers that wait for their cycle; their order does not depend on the window that they were asked
@@ -305,6 +301,8 @@ void Sm::Machine::PrefetchAnswers() const {
 void Sm::Machine::TakeReplies(Cycle begin) {
   between_windows = true;
   AdvanceCalendars(begin);
+  // Of the thread, not of the SM: what one SM has used is still in the processor's caches for the next.
+  static thread_local std::vector<PendingAnswer> old_answers, new_answers;
   memory::Outbox& outbox = port.outbox();
   next_departure = kNever;
   size_t kept = 0;
@@ -321,16 +319,17 @@ void Sm::Machine::TakeReplies(Cycle begin) {
     if (RequestPort::KindOf(request.tag) == RequestPort::kStore) {
       Acknowledge(RequestPort::IndexOf(request.tag), request.reply_cycle);
     } else {
+      if (RequestPort::KindOf(request.tag) == RequestPort::kL1Miss)
+        l1.PrefetchMiss(RequestPort::IndexOf(request.tag));
       new_answers.push_back({request.reply_cycle, request.cycle, request.line_address, request.tag,
                              static_cast<uint32_t>(new_answers.size())});
     }
   }
   outbox.resize(kept);
   std::sort(new_answers.begin(), new_answers.end());
-  std::swap(answers, old_answers);
-  answers.resize(old_answers.size() - next_answer + new_answers.size());
-  std::merge(old_answers.begin() + static_cast<ptrdiff_t>(next_answer), old_answers.end(),
-             new_answers.begin(), new_answers.end(), answers.begin());
+  old_answers.assign(answers.begin() + static_cast<ptrdiff_t>(next_answer), answers.end());
+  answers.resize(old_answers.size() + new_answers.size());
+  std::merge(old_answers.begin(), old_answers.end(), new_answers.begin(), new_answers.end(), answers.begin());
   next_answer = 0;
   PrefetchAnswers();
   if (async) TakeAcknowledgements();

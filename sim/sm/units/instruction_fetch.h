@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/base/prefetch.h"
 #include "sim/base/types.h"
 #include "sim/config/gpu_description.h"
 #include "sim/engine/calendar.h"
@@ -24,11 +25,11 @@ class InstructionFetch {
 
   // Loads what every fetch looks at.
   void Prefetch() const {
-    for (const Front& front : fronts_) {
-      const char* begin = reinterpret_cast<const char*>(&front);
-      for (size_t i = 0; i < sizeof(front); i += 64) __builtin_prefetch(begin + i, 1);
-    }
+    for (const Front& front : fronts_) PrefetchRange(&front, &front + 1);
   }
+
+  // What a fetch of this line will look at; of use only after Prefetch().
+  void Prefetch(uint32_t sub_core, uint64_t line) const { fronts_[sub_core].l0.Prefetch(line); }
 
   void AdvanceTo(Cycle now) { l1_port_.AdvanceTo(now); }
 

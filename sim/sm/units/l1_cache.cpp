@@ -121,6 +121,7 @@ uint32_t L1Cache::Request(uint64_t line_address, uint8_t sectors, const Lookup& 
   free_misses_.pop_back();
   Miss& miss = misses_[id];
   miss.sectors = sectors;
+  miss.waiter = waiter;  // nobody waits for a new one yet
   miss.line = found.line != kNone || !allocate ? found.line : Allocate(line_address);
   if (miss.line != kNone) {
     Line& line = lines_[miss.line];
@@ -129,7 +130,6 @@ uint32_t L1Cache::Request(uint64_t line_address, uint8_t sectors, const Lookup& 
     line.unanswered |= sectors;
     Rank(miss.line);
   }
-  if (waiter != kNone) AddWaiter(id, waiter);
   ++pending_;
   return id;
 }

@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "sim/base/prefetch.h"
 #include "sim/base/types.h"
 #include "sim/config/gpu_description.h"
 #include "sim/memory/memory_request.h"
@@ -43,11 +44,11 @@ class L1Cache {
   void Answer(uint32_t miss, Callback answer);
 
   // Loads what Answer will look at, in two steps; the second returns a waiter, if there is one.
-  void PrefetchMiss(uint32_t miss) const { __builtin_prefetch(&misses_[miss], 1); }
+  void PrefetchMiss(uint32_t miss) const { Prefetch(&misses_[miss]); }
   uint32_t PrefetchLine(uint32_t miss) const {
     if (const uint32_t line = misses_[miss].line; line != kNone) {
-      __builtin_prefetch(&lines_[line], 1);
-      __builtin_prefetch(&ranks_[line], 1);
+      Prefetch(&lines_[line]);
+      Prefetch(&ranks_[line]);
     }
     return misses_[miss].waiter;
   }

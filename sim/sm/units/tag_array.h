@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/base/prefetch.h"
 #include "sim/base/types.h"
 #include "sim/config/gpu_description.h"
 
@@ -32,23 +33,28 @@ class TagArray {
   Cycle* Find(uint64_t line) {
     const size_t set = SetOf(line);
     uint16_t& found = found_[line % kHints];
-    if (entries_[set + found].tag == line + 1) [[likely]] {
-      used_[set + found] = Tick();
-      return &entries_[set + found].arrival;
+    if (At(set, found).tag == line + 1) [[likely]] {
+      used_[set * ways_ + found] = Tick();
+      return &At(set, found).arrival;
     }
     // Without a way out in the middle, this compares several tags at a time.
     const auto short_tag = static_cast<uint32_t>(line + 1);
-    const uint32_t* short_tags = short_tags_.data() + set;
+    const uint32_t* short_tags = short_tags_.data() + set * ways_;
     uint32_t way = ways_;
     for (uint32_t i = 0; i < ways_; ++i) way = short_tags[i] == short_tag ? i : way;
     if (way == ways_) return nullptr;
-    if (entries_[set + way].tag != line + 1) {  // two lines whose lower halves are the same
-      for (way = 0; way < ways_ && entries_[set + way].tag != line + 1;) ++way;
+    if (At(set, way).tag != line + 1) {  // two lines whose lower halves are the same
+      for (way = 0; way < ways_ && At(set, way).tag != line + 1;) ++way;
       if (way == ways_) return nullptr;
     }
     found = static_cast<uint16_t>(way);
-    used_[set + way] = Tick();
-    return &entries_[set + way].arrival;
+    used_[set * ways_ + way] = Tick();
+    return &At(set, way).arrival;
+  }
+
+  // Loads what Find will look at.
+  void Prefetch(uint64_t line) const {
+    heddle::Prefetch(&entries_[found_[line % kHints] * sets_ + SetOf(line)]);
   }
 
   static constexpr uint64_t kNoLine = ~uint64_t{0};
@@ -57,13 +63,13 @@ class TagArray {
   // the new line is not kept.
   uint64_t Insert(uint64_t line, Cycle arrival) {
     const size_t set = SetOf(line);
-    size_t victim = LeastUsed(set);
-    if (entries_[victim].arrival == kOnItsWay) victim = LeastUsedHere(set);
-    if (victim == kNone) return kNoLine;
-    const uint64_t replaced = entries_[victim].tag - 1;
-    short_tags_[victim] = static_cast<uint32_t>(line + 1);
-    used_[victim] = Tick();
-    entries_[victim] = {line + 1, arrival};
+    uint32_t way = LeastUsed(set);
+    if (At(set, way).arrival == kOnItsWay) way = LeastUsedHere(set);
+    if (way == ways_) return kNoLine;
+    const uint64_t replaced = At(set, way).tag - 1;
+    short_tags_[set * ways_ + way] = static_cast<uint32_t>(line + 1);
+    used_[set * ways_ + way] = Tick();
+    At(set, way) = {line + 1, arrival};
     return replaced;
   }
 
@@ -79,26 +85,29 @@ class TagArray {
     Cycle arrival = 0;
   };
   static constexpr uint64_t kHints = 64;
-  static constexpr size_t kNone = ~size_t{0};
+
+  Entry& At(size_t set, uint32_t way) { return entries_[way * sets_ + set]; }
+  const Entry& At(size_t set, uint32_t way) const { return entries_[way * sets_ + set]; }
 
   size_t SetOf(uint64_t line) const {
     const bool power_of_two = (sets_ & (sets_ - 1)) == 0;  // a division takes as long as all else
-    return (power_of_two ? line & (sets_ - 1) : line % sets_) * ways_;
+    return power_of_two ? line & (sets_ - 1) : line % sets_;
   }
 
   // The first of a set's least recently used entries: as numbers side by side, so that it is found without a branch.
-  size_t LeastUsed(size_t set) const {
-    const uint32_t* used = used_.data() + set;
+  uint32_t LeastUsed(size_t set) const {
+    const uint32_t* used = used_.data() + set * ways_;
     uint32_t least = used[0];
     for (uint32_t i = 1; i < ways_; ++i) least = std::min(least, used[i]);
     uint32_t way = 0;
     for (uint32_t i = ways_; i-- > 0;) way = used[i] == least ? i : way;
-    return set + way;
+    return way;
   }
-  size_t LeastUsedHere(size_t set) const {
-    size_t victim = kNone;
-    for (size_t i = set; i < set + ways_; ++i)
-      if (entries_[i].arrival != kOnItsWay && (victim == kNone || used_[i] < used_[victim])) victim = i;
+  uint32_t LeastUsedHere(size_t set) const {  // ways_: none is here
+    const uint32_t* used = used_.data() + set * ways_;
+    uint32_t victim = ways_;
+    for (uint32_t way = 0; way < ways_; ++way)
+      if (At(set, way).arrival != kOnItsWay && (victim == ways_ || used[way] < used[victim])) victim = way;
     return victim;
   }
 
@@ -125,6 +134,7 @@ class TagArray {
   // By set and way. What a search looks at lies apart from what only the way that is found needs.
   std::vector<uint32_t> short_tags_;  // lower half of the tag
   std::vector<uint32_t> used_;        // when last, in ticks of clock_
+  // By way and set: lines that follow each other, which mostly came one after the other, lie side by side.
   std::vector<Entry> entries_;
 };
 
