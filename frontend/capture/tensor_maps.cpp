@@ -30,6 +30,15 @@ std::vector<trace::Expr> Exprs(const Values& values) {
 }  // namespace
 
 bool TensorMaps::Add(const pb::TensorMap& map) {
+  if (!map.replaces().empty()) {
+    const auto before = maps_.find(map.replaces());
+    if (before == maps_.end() || map.map().size() != isa::kTensorMapBytes) return false;
+    trace::TensorMap moved = before->second;
+    moved.offset = trace::Expr(static_cast<int64_t>(map.address()));
+    maps_[map.map()] = std::move(moved);
+    return true;
+  }
+  if (map.form() != pb::TensorMap::tiled) return false;
   const std::optional<isa::TensorElement> element = Element(map.type());
   if (!element || map.swizzle() > 3 || map.interleave() > 2 || map.promotion() > 3 || map.fill() > 1 ||
       map.map().size() != isa::kTensorMapBytes)

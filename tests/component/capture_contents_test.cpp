@@ -171,6 +171,46 @@ TEST(CaptureContents, ATensorMapInTheParametersIsExecutedByItsFields) {
   EXPECT_NE(Shell(kHeddle + "trace verify " + path).exit_code, 0);
 }
 
+// A map whose address was replaced is the same map elsewhere. Maps of another form are recorded, and said not to be modelled.
+TEST(CaptureContents, ATensorMapMayBeMovedOrOfAnotherForm) {
+  const Result<trace::Trace> original =
+      trace::ReadTrace(HEDDLE_SOURCE_DIR "/traces/tests/matmul_tma.sm_90.htrace");
+  ASSERT_TRUE(original.ok());
+  const Result<trace::ResolvedTrace> resolved =
+      trace::Resolve(*original, trace::TypicalDevice(), {{"m", 128}, {"n", 128}, {"k", 64}});
+  ASSERT_TRUE(resolved.ok());
+  const CaptureFolder folder;
+  std::istringstream plain(ScriptOf(*original, *resolved, folder));
+  std::string script;
+  for (std::string line; std::getline(plain, line);) {
+    std::istringstream words(line);
+    std::string verb, map, buffer, rest;
+    if (words >> verb >> map >> buffer && verb == "tensormap") {
+      std::getline(words, rest);
+      line = verb + " " + map + " elsewhere" + rest + "\nreplacemap " + map + " " + buffer;
+    }
+    script += line + "\n";
+  }
+  script = "alloc elsewhere 4096\nim2colmap other elsewhere\n" + script;
+  const Outcome run = folder.CaptureRaw(script, "--keep-records");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("1 tensor maps have fields that heddle does not model"));
+  const trace::Trace captured = folder.Read();
+  const CaptureFolder direct;
+  ASSERT_EQ(direct.CaptureRaw(ScriptOf(*original, *resolved, direct)).exit_code, 0);
+  const trace::Trace expected = direct.Read();
+  ASSERT_EQ(captured.tensor_maps.size(), 3u);
+  ASSERT_EQ(expected.tensor_maps.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(captured.tensor_maps[i].size, expected.tensor_maps[i].size);
+    EXPECT_EQ(captured.tensor_maps[i].box, expected.tensor_maps[i].box);
+    // Which parameter it is beside: the buffer that the map was moved to.
+    uint64_t word = 0;
+    std::memcpy(&word, &captured.launches[0].parameters[captured.tensor_maps[i].parameter_offset], 8);
+    EXPECT_EQ(captured.tensor_maps[i].offset.value, static_cast<int64_t>(word));
+  }
+}
+
 struct Kept {
   uint64_t offset;
   uint32_t before;

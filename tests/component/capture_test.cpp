@@ -101,6 +101,30 @@ TEST(Capture, EqualCubinsAreOneModuleAndFunctionsAreFoundInEveryWay) {
   }
 }
 
+// Whose code a function is follows from its handle, not from its name.
+TEST(Capture, FunctionsOfOneNameInTwoCubinsAreKeptApart) {
+  for (const char* environment : {"", "DOUBLE_LAZY=1"}) {
+    const CaptureFolder folder;
+    const std::string other = folder.WriteCubin("other.cubin", "k", 3);
+    const Outcome run =
+        folder.Capture("module n " + other +
+                           "\nfunction g n k\nlaunch f 1,1,1 32,1,1 0 0 b:a i:1\n"
+                           "launch g 1,1,1 32,1,1 0 0 b:a i:2\nlaunch f 1,1,1 32,1,1 0 0 b:a i:3\n",
+                       "", environment);
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const trace::Trace trace = folder.Read();
+    ASSERT_EQ(trace.launches.size(), 3u);
+    ASSERT_EQ(trace.modules.size(), 2u) << environment;
+    const auto code_of = [&](size_t launch) {
+      return trace.modules[trace.functions[trace.launches[launch].function].module].cubin.size();
+    };
+    EXPECT_EQ(code_of(0), ReadFile(folder.cubin()).size()) << environment;
+    EXPECT_EQ(code_of(1), ReadFile(other).size()) << environment;
+    EXPECT_EQ(code_of(2), code_of(0)) << environment;
+    EXPECT_NE(code_of(0), code_of(1));
+  }
+}
+
 TEST(Capture, StreamsAndEventsBecomeEdges) {
   const CaptureFolder folder;
   ASSERT_EQ(folder
@@ -206,6 +230,7 @@ TEST(Capture, SelectsByNameNumberAndRange) {
     return found;
   };
   EXPECT_THAT(values(launches, "--skip 2 --count 3"), ElementsAre(2, 3, 4));
+  EXPECT_THAT(values(launches, "--skip 4"), ElementsAre(4, 5));
   EXPECT_THAT(values(launches, "--kernels '^k$' --count 1"), ElementsAre(0));
   EXPECT_THAT(values(launches, "--kernels other"), IsEmpty());
   const std::string ranges =
@@ -233,6 +258,21 @@ TEST(Capture, CollectivesOfNcclHaveTheirOperationSizeAndRanks) {
   ASSERT_EQ(without.Capture(script).exit_code, 0);
   const std::vector<trace::Collective> named = {{0, "all_reduce", 0, 0}, {1, "all_gather", 0, 0}};
   EXPECT_EQ(without.Read().collectives, named);
+}
+
+// A collective belongs to the kernel that its own thread launches next.
+TEST(Capture, CollectivesOfOneThreadAreNotAnothers) {
+  const CaptureFolder folder;
+  const std::string name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
+  const std::string launch = "launch n 1,1,1 32,1,1 0 0 b:a i:1\n";
+  ASSERT_EQ(folder
+                .Capture("module m2 " + folder.WriteCubin("n.cubin", name) + "\nfunction n m2 " + name +
+                             "\ninthread allreduce 1000 7\n" + launch + "allreduce 10 7\n" + launch,
+                         "--nccl")
+                .exit_code,
+            0);
+  const std::vector<trace::Collective> expected = {{0, "all_reduce", 0, 0}, {1, "all_reduce", 40, 4}};
+  EXPECT_EQ(folder.Read().collectives, expected);
 }
 
 // What cuMemAllocAsync and memory pools give out is memory like any other.

@@ -15,10 +15,11 @@ namespace fs = std::filesystem;
 
 CaptureFolder::CaptureFolder() { cubin_ = WriteCubin("k.cubin", "k"); }
 
-std::string CaptureFolder::WriteCubin(const std::string& name, const std::string& kernel) const {
+std::string CaptureFolder::WriteCubin(const std::string& name, const std::string& kernel,
+                                      size_t instructions) const {
   testing::CubinSpec spec;
   spec.kernel = kernel;
-  spec.code = {{0x000000000000794d, 0x000fea0003800000}};  // EXIT
+  spec.code.assign(instructions, {0x000000000000794d, 0x000fea0003800000});  // EXIT
   const std::vector<std::byte> bytes = testing::BuildCubin(spec);
   return Write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }

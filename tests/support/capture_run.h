@@ -18,8 +18,8 @@ class CaptureFolder {
   std::string Path(const std::string& name) const { return folder_ / name; }
   std::string Write(const std::string& name, const std::string& bytes) const;
 
-  // A cubin of one such kernel of another name.
-  std::string WriteCubin(const std::string& name, const std::string& kernel) const;
+  // A cubin of one such kernel of another name or length.
+  std::string WriteCubin(const std::string& name, const std::string& kernel, size_t instructions = 1) const;
 
   // "module m <cubin>", "function f m k", "alloc a 4096", then `script`. `before`: what stands in front of the command.
   Outcome Capture(const std::string& script, const std::string& options = "",

@@ -177,6 +177,14 @@ SAME_AT(abi::TensorMapParams, type, cuTensorMapEncodeTiled_params, tensorDataTyp
 SAME_AT(abi::TensorMapParams, stride_bytes, cuTensorMapEncodeTiled_params, globalStrides);
 SAME_AT(abi::TensorMapParams, fill, cuTensorMapEncodeTiled_params, oobFill);
 SAME_NUMBER(abi::kTensorMapBytes, sizeof(CUtensorMap));
+SAME_SIZE(abi::Im2colMapParams, cuTensorMapEncodeIm2col_params);
+SAME_AT(abi::Im2colMapParams, lower_corner, cuTensorMapEncodeIm2col_params, pixelBoxLowerCorner);
+SAME_AT(abi::Im2colMapParams, element_stride, cuTensorMapEncodeIm2col_params, elementStrides);
+SAME_AT(abi::Im2colMapParams, fill, cuTensorMapEncodeIm2col_params, oobFill);
+SAME_SIZE(abi::WideMapParams, cuTensorMapEncodeIm2colWide_params);
+SAME_AT(abi::WideMapParams, element_stride, cuTensorMapEncodeIm2colWide_params, elementStrides);
+SAME_AT(abi::WideMapParams, mode, cuTensorMapEncodeIm2colWide_params, mode);
+SAME_AT(abi::ReplaceAddressParams, address, cuTensorMapReplaceAddress_params, globalAddress);
 
 // Parameters of the measuring functions: what CUPTI takes for their size, and the fields that are read or written.
 #define SAME_PARAMS(ours, last, theirs, size)                        \

@@ -70,15 +70,19 @@ std::string Worst(const Comparison& comparison) {
   std::stable_sort(rows.begin(), rows.end(),
                    [&](const Row* a, const Row* b) { return std::abs(off(*a)) > std::abs(off(*b)); });
   std::vector<html::BarRow> bars;
+  const bool is_short = std::abs(off(*rows[0])) < 1e9;
   for (size_t i = 0; i < std::min(kWorst, rows.size()); ++i) {
     const Row& row = *rows[i];
-    const std::string text = fmt::format("{:+.3f} ms, {:+.1f} %", off(row) / 1e9, row.ErrorPercent());
+    const std::string text = fmt::format("{:+.2f} {}, {:+.1f} %", off(row) / (is_short ? 1e6 : 1e9),
+                                         is_short ? "µs" : "ms", row.ErrorPercent());
     bars.push_back({comparison.by == By::kCategory ? row.kernel : row.kernel + " " + ShapeText(row.grid),
                     {{off(row), row.ErrorPercent() < 0 ? "c2" : "c1", text}},
                     text});
   }
-  return Figure("Milliseconds that the simulation is off over all launches of a row",
-                html::HorizontalBars(bars, 900, "Rows that the error comes from"));
+  // Scaled to a phone's width its words would be too small to read: it is scrolled.
+  return Figure("Time that the simulation is off over all launches of a row",
+                "<div class=\"wide\"><div style=\"min-width: 40rem\">\n" +
+                    html::HorizontalBars(bars, 900, "Rows that the error comes from") + "</div></div>\n");
 }
 
 std::string RowsTable(const Comparison& comparison) {

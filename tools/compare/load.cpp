@@ -11,13 +11,34 @@
 namespace heddle::compare {
 namespace {
 
+// As options of the command: "--run 3, --kernel norm"; empty: nothing is asked for.
+std::string TextOf(const Selection& selection, bool is_simulated) {
+  std::vector<std::string> words;
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) words.push_back(fmt::format("--{} {}", option, value));
+  };
+  if (is_simulated) {
+    add("arch", selection.machine);
+    if (selection.run) words.push_back(fmt::format("run {}", *selection.run));
+    if (selection.not_run) words.push_back(fmt::format("other runs than {}", *selection.not_run));
+  } else {
+    add("gpu", selection.gpu);
+    add("source", selection.source);
+  }
+  add("kernel", selection.kernel);
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
 // The only name, or an error that lists them.
 Result<std::string> TheOnly(const std::set<std::string>& names, const std::string& what,
-                            const std::string& option, const std::string& path) {
+                            const std::string& option, const std::string& path,
+                            const std::string& selection) {
   if (names.size() == 1) return *names.begin();
   if (names.empty()) {
-    return Error{ExitCode::kTrace, path, fmt::format("has no {} that is selected", what),
-                 "`heddle hw import` adds measurements, `heddle run --db` simulations"};
+    return Error{
+        ExitCode::kTrace, path,
+        fmt::format("has no {} that is selected{}{}", what, selection.empty() ? "" : " by ", selection),
+        "`heddle hw import` adds measurements, `heddle run --db` simulations"};
   }
   return Error{ExitCode::kUsage, path, fmt::format("has several {}s: {}", what, fmt::join(names, ", ")),
                fmt::format("choose one with {}", option)};
@@ -122,8 +143,8 @@ Status AddMeasuredNumbers(sqlite::Database* database, const std::unordered_map<i
           "'lts_lookups_sector', 'lts_hits_sector', 'achieved_occupancy') OR name LIKE 'stall\\_%' ESCAPE "
           "'\\'"));
   struct Parts {
-    double lookups = 0, hits = 0, bytes = 0;
-    std::optional<double> read, written;
+    double lookups = 0, bytes = 0;
+    std::optional<double> hits, read, written;
     std::map<std::string, double> per_issue;
   };
   std::unordered_map<size_t, Parts> parts;
@@ -162,7 +183,8 @@ Status AddMeasuredNumbers(sqlite::Database* database, const std::unordered_map<i
   }
   for (auto& [i, part] : parts) {
     Numbers& numbers = (*launches)[i].numbers;
-    if (!numbers.l2_hit_percent && part.lookups > 0) numbers.l2_hit_percent = 100 * part.hits / part.lookups;
+    if (!numbers.l2_hit_percent && part.hits && part.lookups > 0)
+      numbers.l2_hit_percent = 100 * *part.hits / part.lookups;
     if (part.read && part.written) {
       numbers.dram_bytes = *part.read + *part.written;  // one of them alone is another number
     } else if (part.bytes > 0) {
@@ -242,7 +264,8 @@ Result<SimulatedSet> LoadSimulated(const std::string& path, const Selection& sel
     ids.push_back(rows.Integer(0));
     set.launches.push_back(std::move(launch));
   }
-  HEDDLE_ASSIGN_OR_RETURN(set.machine, TheOnly(machines, "simulated machine", "--arch", path));
+  HEDDLE_ASSIGN_OR_RETURN(set.machine,
+                          TheOnly(machines, "simulated machine", "--arch", path, TextOf(selection, true)));
   HEDDLE_RETURN_IF_ERROR(AddSimulatedNumbers(&database, ids, &set.launches, max_warps));
   return set;
 }
@@ -294,7 +317,7 @@ Result<MeasuredSet> LoadMeasured(const std::string& path, const Selection& selec
     index[rows.Integer(0)] = set.launches.size();
     set.launches.push_back(std::move(launch));
   }
-  HEDDLE_ASSIGN_OR_RETURN(set.gpu, TheOnly(gpus, "measured GPU", "--gpu", path));
+  HEDDLE_ASSIGN_OR_RETURN(set.gpu, TheOnly(gpus, "measured GPU", "--gpu", path, TextOf(selection, false)));
   HEDDLE_RETURN_IF_ERROR(AddMeasuredNumbers(&database, index, &set.launches));
   return set;
 }

@@ -13,7 +13,8 @@ std::string ShapeText(const Dim3& shape) { return fmt::format("{}x{}x{}", shape.
 
 std::string TopWaits(const std::map<std::string, double>& shares, size_t most) {
   std::vector<std::pair<double, std::string>> waits;
-  for (const auto& [cause, percent] : shares) waits.emplace_back(-percent, cause);
+  for (const auto& [cause, percent] : shares)
+    if (percent >= 0.5) waits.emplace_back(-percent, cause);  // it would be shown as 0 %
   std::sort(waits.begin(), waits.end());
   std::string text;
   for (size_t i = 0; i < std::min(most, waits.size()); ++i) {

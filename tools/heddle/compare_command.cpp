@@ -82,6 +82,9 @@ Status CompareFiles(const po::variables_map& values, Arguments files) {
   if (by == std::end(kBys))
     return usage(fmt::format("--by {} is neither kernel nor launch nor category", by_name));
 
+  const auto most = Given<double>(values, "max-error");
+  if (most && !(*most >= 0)) return usage("--max-error is no number of percent");
+
   compare::Selection selection;
   selection.machine = Given<std::string>(values, "arch").value_or("");
   selection.gpu = Given<std::string>(values, "gpu").value_or("");
@@ -110,7 +113,6 @@ Status CompareFiles(const po::variables_map& values, Arguments files) {
     fmt::print("{}", compare::ComparisonText(comparison, values["rows"].as<size_t>()));
   }
   std::fflush(stdout);
-  const auto most = Given<double>(values, "max-error");
   return most ? Gate(comparison, *most, files[0]) : Ok();
 }
 

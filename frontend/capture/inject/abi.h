@@ -450,5 +450,44 @@ struct TensorMapParams {  // cuTensorMapEncodeTiled
   uint32_t fill;
 };
 inline constexpr size_t kTensorMapBytes = 128;
+struct Im2colMapParams {  // cuTensorMapEncodeIm2col
+  void* map;
+  uint32_t type;
+  uint32_t rank;
+  uint64_t address;
+  const uint64_t* size;
+  const uint64_t* stride_bytes;
+  const int32_t* lower_corner;  // rank - 2 of them
+  const int32_t* upper_corner;
+  uint32_t channels_per_pixel;
+  uint32_t pixels_per_column;
+  const uint32_t* element_stride;
+  uint32_t interleave;
+  uint32_t swizzle;
+  uint32_t promotion;
+  uint32_t fill;
+};
+struct WideMapParams {  // cuTensorMapEncodeIm2colWide
+  void* map;
+  uint32_t type;
+  uint32_t rank;
+  uint64_t address;
+  const uint64_t* size;
+  const uint64_t* stride_bytes;
+  int32_t lower_corner;
+  int32_t upper_corner;
+  uint32_t channels_per_pixel;
+  uint32_t pixels_per_column;
+  const uint32_t* element_stride;
+  uint32_t interleave;
+  uint32_t mode;
+  uint32_t swizzle;
+  uint32_t promotion;
+  uint32_t fill;
+};
+struct ReplaceAddressParams {  // cuTensorMapReplaceAddress
+  void* map;
+  uint64_t address;
+};
 
 }  // namespace heddle::capture::abi

@@ -166,6 +166,7 @@ void OnCallback(void*, uint32_t domain, uint32_t id, const void* data) {
   const auto& call = *static_cast<const abi::CallbackData*>(data);
   if (call.site == abi::kEnter) {
     thread.created_node = 0;
+    OnEnter(id, call);
     return;
   }
   if (call.return_value == nullptr || *static_cast<const uint32_t*>(call.return_value) != 0) return;

@@ -11,11 +11,12 @@ namespace heddle::capture {
 
 // What one thread is in the middle of. Handed over between callbacks of one call.
 struct ThreadState {
-  uint32_t number = 0;              // counted from 1
-  uint32_t loaded_image_plus1 = 0;  // by the load call that is running
-  uint64_t created_node = 0;        // by the launch call that is running
-  uint64_t recorded_launches = 0;   // that ran: nodes of graphs do not count
-  bool outside = false;             // our own calls: nothing of them is recorded
+  uint32_t number = 0;                              // counted from 1
+  uint32_t loaded_image_plus1 = 0;                  // by the load call that is running
+  uint64_t created_node = 0;                        // by the launch call that is running
+  uint64_t recorded_launches = 0;                   // that ran: nodes of graphs do not count
+  bool outside = false;                             // our own calls: nothing of them is recorded
+  uint8_t replaced_map[abi::kTensorMapBytes] = {};  // the tensor map before the call that changes its address
 };
 ThreadState& ThisThread();
 
@@ -47,6 +48,8 @@ bool OnLoadCall(uint32_t call, const abi::CallbackData& data);
 bool OnMemoryCall(uint32_t call, const abi::CallbackData& data);
 bool OnTransferCall(uint32_t call, const abi::CallbackData& data);
 bool OnStreamCall(uint32_t call, const abi::CallbackData& data);
+// Before it runs.
+void OnEnter(uint32_t call, const abi::CallbackData& data);
 void OnResource(const Cupti& cupti, uint32_t id, const abi::ResourceData& data);
 
 // A copy or a fill became a node of a graph, or one changed.

@@ -1,4 +1,6 @@
 // Allocations and tensor maps; stream and event calls.
+#include <cstring>
+
 #include "frontend/capture/inject/capture.h"
 #include "frontend/capture/inject/sink.h"
 #include "frontend/capture/inject/snapshot.h"
@@ -18,20 +20,76 @@ void WriteAllocation(bool release, uint64_t address, uint64_t bytes, Handle pool
   }
 }
 
+// What all forms have; `p` is TensorMapParams, Im2colMapParams or WideMapParams.
+template <typename Params>
+void WriteMapFields(const Params& p, Encoder* out) {
+  out->Bytes(1, p.map, kTensorMapBytes);
+  out->Varint(2, p.type);
+  out->Varint(3, p.address);
+  out->Packed(4, p.size, p.rank);
+  if (p.rank > 1 && p.stride_bytes != nullptr) out->Packed(5, p.stride_bytes, p.rank - 1);
+  out->Packed(7, p.element_stride, p.rank);
+  out->Varint(8, p.interleave);
+  out->Varint(9, p.swizzle);
+  out->Varint(10, p.promotion);
+  out->Varint(11, p.fill);
+}
+
+template <typename Params>
+bool IsMap(const Params& p) {
+  return p.map != nullptr && p.rank >= 1 && p.rank <= 5;
+}
+
 void WriteTensorMap(const TensorMapParams& p) {
-  if (p.map == nullptr || p.rank < 1 || p.rank > 5) return;
+  if (!IsMap(p)) return;
+  if (Record record(kTensorMapRecord, 512); record) {
+    WriteMapFields(p, record.operator->());
+    record->Packed(6, p.box, p.rank);
+  }
+}
+
+void WriteCorners(const int32_t* lower, const int32_t* upper, size_t count, Encoder* out) {
+  const auto zigzag = [](int32_t value) {
+    return static_cast<uint32_t>(value) << 1 ^ static_cast<uint32_t>(value >> 31);
+  };
+  uint32_t values[2][3] = {};
+  for (size_t i = 0; i < count && i < 3; ++i) {
+    values[0][i] = lower == nullptr ? 0 : zigzag(lower[i]);
+    values[1][i] = upper == nullptr ? 0 : zigzag(upper[i]);
+  }
+  out->Packed(14, values[0], count < 3 ? count : 3);
+  out->Packed(15, values[1], count < 3 ? count : 3);
+}
+
+void WriteTensorMap(const Im2colMapParams& p) {
+  if (!IsMap(p)) return;
+  if (Record record(kTensorMapRecord, 512); record) {
+    WriteMapFields(p, record.operator->());
+    record->Varint(13, 1);
+    WriteCorners(p.lower_corner, p.upper_corner, p.rank > 2 ? p.rank - 2 : 0, record.operator->());
+    record->Varint(16, p.channels_per_pixel);
+    record->Varint(17, p.pixels_per_column);
+  }
+}
+
+void WriteTensorMap(const WideMapParams& p) {
+  if (!IsMap(p)) return;
+  if (Record record(kTensorMapRecord, 512); record) {
+    WriteMapFields(p, record.operator->());
+    record->Varint(13, 2);
+    WriteCorners(&p.lower_corner, &p.upper_corner, 1, record.operator->());
+    record->Varint(16, p.channels_per_pixel);
+    record->Varint(17, p.pixels_per_column);
+    record->Varint(18, p.mode);
+  }
+}
+
+void WriteReplacedMap(const ReplaceAddressParams& p) {
+  if (p.map == nullptr) return;
   if (Record record(kTensorMapRecord, 512); record) {
     record->Bytes(1, p.map, kTensorMapBytes);
-    record->Varint(2, p.type);
     record->Varint(3, p.address);
-    record->Packed(4, p.size, p.rank);
-    if (p.rank > 1 && p.stride_bytes != nullptr) record->Packed(5, p.stride_bytes, p.rank - 1);
-    record->Packed(6, p.box, p.rank);
-    record->Packed(7, p.element_stride, p.rank);
-    record->Varint(8, p.interleave);
-    record->Varint(9, p.swizzle);
-    record->Varint(10, p.promotion);
-    record->Varint(11, p.fill);
+    record->Bytes(12, ThisThread().replaced_map, kTensorMapBytes);
   }
 }
 
@@ -79,9 +137,24 @@ bool OnMemoryCall(uint32_t call, const CallbackData& data) {
     case k_cuTensorMapEncodeTiled:
       WriteTensorMap(*static_cast<const TensorMapParams*>(data.parameters));
       return true;
+    case k_cuTensorMapEncodeIm2col:
+      WriteTensorMap(*static_cast<const Im2colMapParams*>(data.parameters));
+      return true;
+    case k_cuTensorMapEncodeIm2colWide:
+      WriteTensorMap(*static_cast<const WideMapParams*>(data.parameters));
+      return true;
+    case k_cuTensorMapReplaceAddress:
+      WriteReplacedMap(*static_cast<const ReplaceAddressParams*>(data.parameters));
+      return true;
     default:
       return OnAllocationCall(call, data);
   }
+}
+
+void OnEnter(uint32_t call, const CallbackData& data) {
+  if (call != k_cuTensorMapReplaceAddress || data.parameters == nullptr) return;
+  const auto& p = *static_cast<const ReplaceAddressParams*>(data.parameters);
+  if (p.map != nullptr) std::memcpy(ThisThread().replaced_map, p.map, kTensorMapBytes);
 }
 
 bool OnStreamCall(uint32_t call, const CallbackData& data) {

@@ -175,6 +175,23 @@ uint32_t cuMemsetD2D32Async(uint64_t destination, size_t pitch, uint32_t value, 
   Set(api, stream, {destination, pitch, value, 4, width, height});
   return 0;
 }
+uint32_t cuTensorMapReplaceAddress(void* map, uint64_t address) {
+  ReplaceAddressParams params{map, address};
+  API(cuTensorMapReplaceAddress, params);
+  std::memcpy(map, &address, sizeof address);
+  return 0;
+}
+uint32_t cuTensorMapEncodeIm2col(void* map, uint32_t type, uint32_t rank, uint64_t address,
+                                 const uint64_t* size, const uint64_t* stride, const int32_t* lower,
+                                 const int32_t* upper, uint32_t channels, uint32_t pixels,
+                                 const uint32_t* element_stride, uint32_t interleave, uint32_t swizzle,
+                                 uint32_t promotion, uint32_t fill) {
+  Im2colMapParams params{map,      type,   rank,           address,    size,    stride,    lower, upper,
+                         channels, pixels, element_stride, interleave, swizzle, promotion, fill};
+  API(cuTensorMapEncodeIm2col, params);
+  std::memset(map, 1, kTensorMapBytes);
+  return 0;
+}
 uint32_t cuTensorMapEncodeTiled(void* map, uint32_t type, uint32_t rank, uint64_t address,
                                 const uint64_t* size, const uint64_t* stride, const uint32_t* box,
                                 const uint32_t* element_stride, uint32_t interleave, uint32_t swizzle,

@@ -8,10 +8,12 @@
 //   copy3d TO PITCH HEIGHT FROM PITCH HEIGHT WIDTH ROWS LAYERS | fill2d TO PITCH VALUE WIDTH ROWS STREAM
 //   poke TO FILE: what a kernel would write
 //   sync STREAM | eventsync EVENT | contextsync
+//   im2colmap NAME BUFFER | replacemap NAME BUFFER
 //   tensormap NAME BUFFER TYPE SWIZZLE RANK SIZE... STRIDE... BOX...   (a stride less than the others)
 //   launch FUNCTION GRID BLOCK SHARED STREAM VALUE...    with kernelParams; GRID and BLOCK as x,y,z
 //   extra | coop | cluster as launch; `cluster` through cuLaunchKernelEx with a cluster of 2 and programmatic serialisation
 //   parallel THREADS COUNT FUNCTION GRID BLOCK SHARED STREAM VALUE...
+//   inthread LINE (in a thread of its own, which ends)
 //   record EVENT STREAM | wait STREAM EVENT
 //   begin STREAM | end STREAM GRAPH | instantiate EXEC GRAPH | graph EXEC STREAM
 //   newgraph GRAPH | kernelnode NODE GRAPH AFTER FUNCTION GRID BLOCK SHARED STREAM VALUE... | copynode NODE GRAPH AFTER TO FROM BYTES |
@@ -322,6 +324,24 @@ void Process(const std::string& verb, std::istringstream& in, std::istream& scri
   }
 }
 
+// One line of the script.
+void Do(const std::string& line, std::istream& script, bool* is_child) {
+  std::istringstream in(line);
+  std::string verb;
+  if (!(in >> verb)) return;
+  const auto rest = [&] { return std::istringstream(line.substr(verb.size())); };
+  if (verb == "launch" || verb == "extra" || verb == "coop" || verb == "cluster")
+    return LaunchWith(verb, ReadLaunch(in));
+  if (verb == "parallel") return Parallel(in);
+  if (verb == "inthread") {
+    std::thread([&] { Do(rest().str().substr(1), script, is_child); }).join();
+    return;
+  }
+  std::istringstream a = rest(), b = rest(), c = rest(), d = rest(), e = rest(), f = rest();
+  if (!Memory(verb, a) && !Code(verb, b) && !Streams(verb, c) && !Collective(verb, e) && !Nodes(verb, f))
+    Process(verb, d, script, is_child);
+}
+
 }  // namespace
 }  // namespace heddle::capture::player
 
@@ -335,23 +355,6 @@ int main(int argc, char** argv) {
   Handle context = nullptr;
   Call("cuCtxCreate", &context, 0u, 0);
   bool is_child = false;
-  for (std::string line; std::getline(script, line);) {
-    std::istringstream in(line), again(line);
-    std::string verb;
-    if (!(in >> verb)) continue;
-    if (verb == "launch" || verb == "extra" || verb == "coop" || verb == "cluster") {
-      LaunchWith(verb, ReadLaunch(in));
-    } else if (verb == "parallel") {
-      Parallel(in);
-    } else {
-      const auto rest = [&] {
-        std::istringstream fresh(line.substr(verb.size()));
-        return fresh;
-      };
-      std::istringstream a = rest(), b = rest(), c = rest(), d = rest(), e = rest(), f = rest();
-      if (!Memory(verb, a) && !Code(verb, b) && !Streams(verb, c) && !Collective(verb, e) && !Nodes(verb, f))
-        Process(verb, d, script, &is_child);
-    }
-  }
+  for (std::string line; std::getline(script, line);) Do(line, script, &is_child);
   return 0;
 }

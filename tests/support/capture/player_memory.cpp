@@ -103,6 +103,17 @@ bool Memory(const std::string& verb, std::istringstream& in) {
          static_cast<size_t>(std::stoull(other)), Small(stream));
   } else if (verb == "address") {
     std::printf("%s %llu\n", name.c_str(), static_cast<unsigned long long>(g.buffers.at(name)));
+  } else if (verb == "replacemap") {
+    Call("cuTensorMapReplaceAddress", static_cast<void*>(g.maps.at(name).data()), Address(text));
+  } else if (verb == "im2colmap") {
+    const uint64_t size[4] = {64, 8, 8, 2}, stride[3] = {128, 1024, 8192};
+    const int32_t lower[2] = {-1, -1}, upper[2] = {1, 1};
+    const uint32_t step[4] = {1, 1, 1, 1};
+    g.maps[name].resize(128);
+    Call("cuTensorMapEncodeIm2col", static_cast<void*>(g.maps[name].data()), 9u, 4u, Address(text),
+         static_cast<const uint64_t*>(size), static_cast<const uint64_t*>(stride),
+         static_cast<const int32_t*>(lower), static_cast<const int32_t*>(upper), 64u, 32u,
+         static_cast<const uint32_t*>(step), 0u, 0u, 0u, 0u);
   } else if (verb == "tensormap") {
     uint32_t swizzle = 0, rank = 0, step[5] = {1, 1, 1, 1, 1}, box[5] = {};
     uint64_t size[5] = {}, stride[5] = {};
