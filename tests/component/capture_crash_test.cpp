@@ -5,10 +5,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <random>
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "frontend/capture/assemble.h"
@@ -49,30 +51,82 @@ void ExpectPrefix(const trace::Trace& trace) {
     ASSERT_EQ(Parameter(trace.launches[i], 8, 4), i) << trace.launches.size();
 }
 
-// Killed from outside at random moments. What was launched more than a second before is there: a flush is due every 250 ms, and the rest
-// is for a machine that is busy with other things.
+// Other numbers with --gtest_random_seed.
+std::mt19937 Random(uint32_t of_test) {
+  return std::mt19937(static_cast<uint32_t>(testing::UnitTest::GetInstance()->random_seed()) + of_test);
+}
+
+struct Said {
+  size_t launches = 0;  // that it began
+  size_t due = 0;       // that its records must have
+};
+
+// What was launched more than a second before the last is due: it is flushed every 250 ms, and the rest is for a machine that is busy with
+// other things.
+Said Heard(const std::string& out) {
+  std::vector<int64_t> times;
+  std::istringstream lines(out);
+  for (int64_t i = 0, at = 0; lines >> i >> at;) times.push_back(at);
+  Said said{times.size(), 0};
+  while (said.due < times.size() && times[said.due] + 1000 < times.back()) ++said.due;
+  return said;
+}
+
+void ExpectWhatIsDue(const CaptureFolder& folder, const Said& said, const std::string& point) {
+  if (said.due == 0 && !std::filesystem::exists(folder.Path("out.htrace"))) return;
+  const trace::Trace trace = folder.Read();
+  EXPECT_GE(trace.launches.size(), said.due) << point;
+  EXPECT_LE(trace.launches.size(), said.launches + 1) << point;
+  ExpectPrefix(trace);
+}
+
+void KillAfter(const std::string& seconds) {
+  const CaptureFolder folder;
+  const Outcome run =
+      folder.Capture(NumberedLaunches("say\nsleep 4\n"), "", "", "timeout -s KILL " + seconds);
+  if (run.out.empty()) return;  // killed before it began
+  const Said said = Heard(run.out);
+  ASSERT_GT(said.launches, 0u);
+  ASSERT_LT(said.launches, size_t{kLaunches}) << "it was not killed";
+  ExpectWhatIsDue(folder, said, seconds);
+}
+
+// Killed from outside at random moments.
 TEST(CaptureCrash, AProcessThatIsKilledLosesItsTailAlone) {
-  std::mt19937 random(testing::UnitTest::GetInstance()->random_seed() + 1u);
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    const CaptureFolder folder;
-    const std::string seconds =
-        std::to_string(0.2 + 0.3 * attempt + static_cast<double>(random() % 300) / 1000);
-    const Outcome run =
-        folder.Capture(NumberedLaunches("say\nsleep 4\n"), "", "", "timeout -s KILL " + seconds);
-    if (run.out.empty()) continue;  // killed before it began
-    std::vector<int64_t> times;
-    std::istringstream said(run.out);
-    for (int64_t i = 0, at = 0; said >> i >> at;) times.push_back(at);
-    ASSERT_FALSE(times.empty());
-    ASSERT_LT(times.size(), size_t{kLaunches}) << "it was not killed";
-    size_t due = 0;
-    while (due < times.size() && times[due] + 1000 < times.back()) ++due;
-    if (due == 0 && !std::filesystem::exists(folder.Path("out.htrace"))) continue;
-    const trace::Trace trace = folder.Read();
-    EXPECT_GE(trace.launches.size(), due) << seconds;
-    EXPECT_LE(trace.launches.size(), times.size() + 1);
-    ExpectPrefix(trace);
+  std::mt19937 random = Random(1);
+  constexpr int kPoints = 24, kAtOnce = 6;
+  for (int point = 0; point < kPoints; point += kAtOnce) {
+    std::vector<std::thread> together;
+    for (int i = point; i < point + kAtOnce; ++i)
+      together.emplace_back(KillAfter,
+                            std::to_string(0.1 + 0.06 * i + static_cast<double>(random() % 60) / 1000));
+    for (std::thread& each : together) each.join();
   }
+}
+
+// As on a full disk: recording ends, what was written is there, and the program does not notice.
+TEST(CaptureCrash, AFileThatCannotGrowEndsTheRecordsAndNotTheProgram) {
+  std::mt19937 random = Random(3);
+  const std::string script = NumberedLaunches("say\nsleep 2\n");
+  std::mutex lock;
+  std::set<size_t> found;
+  const auto limited_to = [&](uint32_t bytes) {
+    const CaptureFolder folder;
+    const Outcome run = folder.Capture(script, "", "", "prlimit --core=0 --fsize=" + std::to_string(bytes));
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_EQ(Heard(run.out).launches, size_t{kLaunches}) << "it ran to its end";
+    EXPECT_THAT(run.err, testing::HasSubstr("the record file cannot be written (File too large)"));
+    const trace::Trace trace = folder.Read();
+    ExpectPrefix(trace);
+    EXPECT_LT(trace.launches.size(), size_t{kLaunches});
+    const std::lock_guard<std::mutex> guard(lock);
+    found.insert(trace.launches.size());
+  };
+  std::vector<std::thread> together;
+  for (uint32_t i = 0; i < 6; ++i)
+    together.emplace_back(limited_to, static_cast<uint32_t>(6000 + 1500 * i + random() % 1500));
+  for (std::thread& each : together) each.join();
+  EXPECT_GE(found.size(), 3u) << "each keeps what was written before";
 }
 
 // Cut at any byte, as a full disk or a power failure might: the frames before it are the trace.
@@ -89,7 +143,7 @@ TEST(CaptureCrash, RecordsThatEndAnywhereGiveWhatIsBeforeTheirEnd) {
   for (const auto& entry : std::filesystem::directory_iterator(folder.Path("out.htrace.records")))
     process = entry.path();
   const std::string records = ReadFile((process / "records").string());
-  std::mt19937 random(testing::UnitTest::GetInstance()->random_seed() + 2u);
+  std::mt19937 random = Random(2);
   uint32_t first_frame = 0;
   std::memcpy(&first_frame, records.data() + 8, sizeof first_frame);  // its length, behind the file's mark
   first_frame += 16;

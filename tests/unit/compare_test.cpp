@@ -83,8 +83,9 @@ TEST(Compare, WhatDoesNotFollowFromSoFewRowsIsNotANumber) {
   };
   const auto totals = [](const Comparison& c) { return nlohmann::json::parse(ComparisonJson(c))["totals"]; };
   const Comparison two = with({Real("gemm", 4, 100), Real("norm", 2, 10)});
-  EXPECT_THAT(ComparisonText(two, 10), HasSubstr("correlation -\n"));
+  EXPECT_THAT(ComparisonText(two, 10), HasSubstr("median 15.0 %, 90th percentile -, correlation -\n"));
   EXPECT_TRUE(totals(two)["correlation"].is_null());
+  EXPECT_TRUE(totals(two)["p90_abs_error_percent"].is_null());
   EXPECT_THAT(ComparisonHtml(two), HasSubstr("<b>-</b><span>correlation"));
   EXPECT_TRUE(
       totals(with({Real("gemm", 4, 10), Real("norm", 2, 10), Real("copy", 1, 10)}))["correlation"].is_null())

@@ -174,7 +174,7 @@ TEST(Statistics, ByHand) {
   const Summary summary = Summarise(pairs);
   EXPECT_EQ(summary.count, 5u);
   EXPECT_NEAR(summary.median_abs_error_percent, 30, 1e-9);
-  EXPECT_NEAR(summary.p90_abs_error_percent, 46, 1e-9);  // rank 3.6 of 0..4
+  EXPECT_NEAR(summary.p90_abs_error_percent.value(), 46, 1e-9);  // rank 3.6 of 0..4
   EXPECT_NEAR(summary.mape_percent, 30, 1e-9);
   EXPECT_NEAR(summary.mean_error_percent, 6, 1e-9);  // (10 - 20 + 30 - 40 + 50) / 5
   EXPECT_FALSE(summary.correlation.has_value()) << "one side is constant";
@@ -183,6 +183,8 @@ TEST(Statistics, ByHand) {
   EXPECT_FALSE(Summarise({{7, 1}, {7, 2}, {7, 4}}).correlation.has_value());
   EXPECT_NEAR(Summarise({{1, 2}, {10, 20}, {100, 200}}).correlation.value(), 1, 1e-9);
   EXPECT_NEAR(Summarise({{1, 400}, {10, 40}, {100, 4}}).correlation.value(), -1, 1e-9);
+  EXPECT_FALSE(Summarise({{1, 2}, {10, 30}}).p90_abs_error_percent.has_value()) << "of two it is the larger";
+  EXPECT_NEAR(Summarise({{1, 2}, {10, 30}, {10, 40}}).p90_abs_error_percent.value(), 280, 1e-9);
   EXPECT_EQ(Summarise({}).count, 0u);
 }
 
@@ -228,7 +230,8 @@ TEST_F(ReportForm, JsonKeepsEveryRow) {
   EXPECT_EQ(all["rows"], 1);
   EXPECT_EQ(all["skipped"], 1);
   EXPECT_NEAR(all["median_abs_error_percent"].get<double>(), 10, 1e-9);
-  EXPECT_NEAR(all["p90_abs_error_percent"].get<double>(), 10, 1e-9);
+  EXPECT_TRUE(all["p90_abs_error_percent"].is_null()) << "of one row";
+  EXPECT_TRUE(all["correlation"].is_null());
   EXPECT_NEAR(all["mape_percent"].get<double>(), 10, 1e-9);
   EXPECT_EQ(json["categories"][2]["gpu"], "G3");
   EXPECT_TRUE(json["categories"][2]["median_abs_error_percent"].is_null());
@@ -237,6 +240,11 @@ TEST_F(ReportForm, JsonKeepsEveryRow) {
   EXPECT_EQ(json["rows"].size(), 3u);
   EXPECT_EQ(json["rows"][1]["note"], "a tile");
   EXPECT_EQ(json["skipped"][0]["reason"], "no machine description of G3");
+}
+
+TEST_F(ReportForm, TextShowsNoNumberThatOneRowCannotHave) {
+  EXPECT_THAT(ReportText(MakeReport(plan_, measured_, recipes_)),
+              testing::ContainsRegex("all +1 +1 +10\\.0% +- +10\\.0% +\\+10\\.0% +-\n"));
 }
 
 TEST_F(ReportForm, ListCountsRowsWithAndWithoutRecipe) {
@@ -305,7 +313,7 @@ TEST_F(ReportForm, HeadersAreWrittenOfWhatWasRun) {
 TEST_F(ReportForm, TableStandsAtTheHeadOnce) {
   const Report report = MakeReport(plan_, measured_, recipes_);
   const std::string table = HeaderTable(report, recipes_, "a");
-  EXPECT_THAT(table, HasSubstr("membound             G1                       1     10.0     10.0     10.0"));
+  EXPECT_THAT(table, HasSubstr("membound             G1                       1     10.0        -     10.0"));
   EXPECT_THAT(HeaderTable(report, recipes_, "b"), HasSubstr("no rows here: held out"));
   const std::string text = "# A machine.\n#\n# Sources.\n\nname: \"a\"\n";
   const std::string once = WithTable(text, table);
@@ -329,6 +337,16 @@ TEST(Ablation, EachMechanismIsOneOfAMachine) {
     }
     EXPECT_GT(taken, 0u) << mechanism.name;
   }
+}
+
+TEST(Ablation, ShowsNoNumberThatOneRowCannotHave) {
+  Ablated one;
+  one.mechanism = "mechanism";
+  one.category = "membound";
+  one.base = Summarise({{100, 110}});
+  one.without = Summarise({{100, 120}});
+  EXPECT_THAT(AblationText({one}), testing::ContainsRegex("membound +20\\.0 +- +20\\.0"));
+  EXPECT_TRUE(nlohmann::json::parse(AblationJson({one}))["ablation"][0]["p90_abs_error_percent"].is_null());
 }
 
 TEST(RecipesOfTheSources, AreReadable) {

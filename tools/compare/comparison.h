@@ -146,7 +146,8 @@ struct Totals {
   double total_error_percent = 0;
   double mape_percent = 0;
   double weighted_mape_percent = 0;  // by measured time
-  double median_abs_error_percent = 0, p90_abs_error_percent = 0;
+  double median_abs_error_percent = 0;
+  std::optional<double> p90_abs_error_percent;  // none below three rows
   std::optional<double>
       correlation;  // Pearson's, of the logarithms; none below three rows or where one side is constant
 };

@@ -6,6 +6,7 @@
 
 #include "tools/compare/comparison.h"
 #include "tools/compare/format.h"
+#include "tools/validate/statistics.h"
 
 namespace heddle::compare {
 
@@ -84,9 +85,7 @@ std::string Verdict(const Row& row) {
   return now < before - 0.05 ? "better" : now > before + 0.05 ? "worse" : "same";
 }
 
-std::string CorrelationText(const Totals& totals) {
-  return totals.correlation ? fmt::format("{:.4f}", *totals.correlation) : "-";
-}
+std::string CorrelationText(const Totals& totals) { return validate::StatisticText(totals.correlation, 4); }
 
 std::vector<std::string> SummaryLines(const Comparison& comparison) {
   const Totals& totals = comparison.totals;
@@ -101,10 +100,12 @@ std::vector<std::string> SummaryLines(const Comparison& comparison) {
       lines.end(),
       {fmt::format("total: measured {:.3f} ms, simulated {:.3f} ms, error {:+.1f} %",
                    totals.measured_ps / 1e9, totals.simulated_ps / 1e9, totals.total_error_percent),
-       fmt::format("by {}: MAPE {:.1f} %, weighted by time {:.1f} %, median {:.1f} %, 90th percentile {:.1f} "
-                   "%, correlation {}",
+       fmt::format("by {}: MAPE {:.1f} %, weighted by time {:.1f} %, median {:.1f} %, 90th percentile {}, "
+                   "correlation {}",
                    what, totals.mape_percent, totals.weighted_mape_percent, totals.median_abs_error_percent,
-                   totals.p90_abs_error_percent, CorrelationText(totals))});
+                   validate::StatisticText(totals.p90_abs_error_percent, 1) +
+                       (totals.p90_abs_error_percent ? " %" : ""),
+                   CorrelationText(totals))});
   if (comparison.baseline && comparison.baseline->rows == 0) {
     lines.push_back("baseline: it has none of these rows");
   } else if (comparison.baseline) {
@@ -181,6 +182,9 @@ nlohmann::ordered_json ToJson(const Numbers& numbers) {
 }
 
 nlohmann::ordered_json ToJson(const Totals& totals) {
+  const auto statistic = [](const std::optional<double>& value) {
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+  };
   const auto error = [&](double percent) {
     return totals.rows == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(percent);
   };
@@ -191,9 +195,8 @@ nlohmann::ordered_json ToJson(const Totals& totals) {
           {"mape_percent", error(totals.mape_percent)},
           {"weighted_mape_percent", error(totals.weighted_mape_percent)},
           {"median_abs_error_percent", error(totals.median_abs_error_percent)},
-          {"p90_abs_error_percent", error(totals.p90_abs_error_percent)},
-          {"correlation",
-           totals.correlation ? nlohmann::ordered_json(*totals.correlation) : nlohmann::ordered_json()}};
+          {"p90_abs_error_percent", statistic(totals.p90_abs_error_percent)},
+          {"correlation", statistic(totals.correlation)}};
 }
 
 nlohmann::ordered_json ToJson(const Line::Side& side, const Lines& lines) {

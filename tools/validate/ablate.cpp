@@ -108,9 +108,10 @@ std::string AblationText(const std::vector<Ablated>& ablated) {
       text += fmt::format("{:<20} {:<20} these machines do not have it\n", one.mechanism, one.category);
       continue;
     }
-    text += fmt::format("{:<20} {:<20} {:>8.1f} {:>8.1f} {:>8.1f} {:>10.1f} {:>+9.1f}\n", one.mechanism,
-                        one.category, one.without.median_abs_error_percent, one.without.p90_abs_error_percent,
-                        one.without.mape_percent, one.base.mape_percent, one.mean_change_percent);
+    text += fmt::format("{:<20} {:<20} {:>8.1f} {:>8} {:>8.1f} {:>10.1f} {:>+9.1f}\n", one.mechanism,
+                        one.category, one.without.median_abs_error_percent,
+                        StatisticText(one.without.p90_abs_error_percent, 1), one.without.mape_percent,
+                        one.base.mape_percent, one.mean_change_percent);
   }
   return text;
 }
@@ -124,7 +125,8 @@ std::string AblationJson(const std::vector<Ablated>& ablated) {
     } else {
       entry["rows"] = one.without.count;
       entry["median_abs_error_percent"] = one.without.median_abs_error_percent;
-      entry["p90_abs_error_percent"] = one.without.p90_abs_error_percent;
+      const std::optional<double>& p90 = one.without.p90_abs_error_percent;
+      entry["p90_abs_error_percent"] = p90 ? nlohmann::ordered_json(*p90) : nlohmann::ordered_json();
       entry["mape_percent"] = one.without.mape_percent;
       entry["base_mape_percent"] = one.base.mape_percent;
       entry["mean_change_percent"] = one.mean_change_percent;

@@ -22,9 +22,9 @@ size_t EndOfLine(const std::string& text, size_t at) {
 
 std::string TableLine(const Group& group) {
   const Summary& summary = group.summary;
-  return fmt::format("#   {:<20} {:<20} {:>5} {:>8.1f} {:>8.1f} {:>8.1f}\n", group.category, group.gpu,
-                     summary.count, summary.median_abs_error_percent, summary.p90_abs_error_percent,
-                     summary.mape_percent);
+  return fmt::format("#   {:<20} {:<20} {:>5} {:>8.1f} {:>8} {:>8.1f}\n", group.category, group.gpu,
+                     summary.count, summary.median_abs_error_percent,
+                     StatisticText(summary.p90_abs_error_percent, 1), summary.mape_percent);
 }
 
 bool IsOf(const Recipes& recipes, const std::string& gpu, const std::string& arch) {

@@ -1,10 +1,14 @@
 #include "tools/validate/statistics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 namespace heddle::validate {
 namespace {
+
+constexpr size_t kFewestPairs = 3;  // of which a correlation or a high percentile says something
 
 double Percentile(const std::vector<double>& sorted, double fraction) {
   const double rank = fraction * static_cast<double>(sorted.size() - 1);
@@ -19,7 +23,8 @@ std::optional<double> Correlation(const std::vector<Pair>& pairs) {
     return std::all_of(pairs.begin(), pairs.end(),
                        [&](const Pair& pair) { return pair.*side == pairs.front().*side; });
   };
-  if (pairs.size() < 3 || is_constant(&Pair::measured) || is_constant(&Pair::simulated)) return std::nullopt;
+  if (pairs.size() < kFewestPairs || is_constant(&Pair::measured) || is_constant(&Pair::simulated))
+    return std::nullopt;
   const auto count = static_cast<double>(pairs.size());
   double mean_x = 0, mean_y = 0;
   for (const Pair& pair : pairs) {
@@ -51,9 +56,13 @@ Summary Summarise(const std::vector<Pair>& pairs) {
   }
   std::sort(sizes.begin(), sizes.end());
   summary.median_abs_error_percent = Percentile(sizes, 0.5);
-  summary.p90_abs_error_percent = Percentile(sizes, 0.9);
+  if (sizes.size() >= kFewestPairs) summary.p90_abs_error_percent = Percentile(sizes, 0.9);
   summary.correlation = Correlation(pairs);
   return summary;
+}
+
+std::string StatisticText(const std::optional<double>& value, int digits) {
+  return value ? fmt::format("{:.{}f}", *value, digits) : "-";
 }
 
 }  // namespace heddle::validate

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace heddle::validate {
@@ -17,7 +18,9 @@ struct Pair {
 struct Summary {
   size_t count = 0;
   double median_abs_error_percent = 0;
-  double p90_abs_error_percent = 0;  // by linear interpolation between ranks, as numpy.percentile
+  // By linear interpolation between ranks, as numpy.percentile; none below three pairs, of which it would say no more than the
+  // largest error does.
+  std::optional<double> p90_abs_error_percent;
   double mape_percent = 0;
   double mean_error_percent = 0;  // with its sign
   std::optional<double>
@@ -26,5 +29,8 @@ struct Summary {
 
 // Of no pairs: `count` is 0, and the others mean nothing.
 Summary Summarise(const std::vector<Pair>& pairs);
+
+// With so many digits behind the point; "-" for none.
+std::string StatisticText(const std::optional<double>& value, int digits);
 
 }  // namespace heddle::validate

@@ -58,13 +58,8 @@ const uint8_t* Keep(const void* bytes, size_t size, uint32_t id) {
   std::snprintf(path, sizeof path, "%s/image-%u", SinkFolder(), id);
   const int file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) return nullptr;
-  size_t done = 0;
-  while (done < size) {
-    const ssize_t written = write(file, static_cast<const char*>(bytes) + done, size - done);
-    if (written <= 0) break;
-    done += static_cast<size_t>(written);
-  }
-  void* mapped = done == size ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
+  void* mapped =
+      WriteAll(file, bytes, size) ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
   close(file);
   return mapped == MAP_FAILED ? nullptr : static_cast<const uint8_t*>(mapped);
 }

@@ -6,9 +6,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "frontend/capture/frame.h"
 
@@ -29,7 +31,37 @@ struct Sink {
 };
 Sink g_sink;
 
+// A limit on the length of files is an error of the call here, not the end of the program that the library is a guest of.
+class FileSizeSignalHeld {
+ public:
+  FileSizeSignalHeld() {
+    sigset_t pending;
+    sigemptyset(&limit_);
+    sigaddset(&limit_, SIGXFSZ);
+    sigpending(&pending);
+    is_held_ = sigismember(&pending, SIGXFSZ) == 0 && pthread_sigmask(SIG_BLOCK, &limit_, &before_) == 0;
+  }
+  ~FileSizeSignalHeld() {
+    if (!is_held_) return;
+    const int why = errno;  // of the write
+    const timespec at_once = {0, 0};
+    while (sigtimedwait(&limit_, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = why;
+  }
+  FileSizeSignalHeld(const FileSizeSignalHeld&) = delete;
+  FileSizeSignalHeld& operator=(const FileSizeSignalHeld&) = delete;
+
+ private:
+  sigset_t limit_{}, before_{};
+  bool is_held_ = false;
+};
+
+}  // namespace
+
 bool WriteAll(int file, const void* bytes, size_t size) {
+  const FileSizeSignalHeld held;
   const auto* at = static_cast<const uint8_t*>(bytes);
   while (size > 0) {
     const ssize_t written = write(file, at, size);
@@ -41,10 +73,13 @@ bool WriteAll(int file, const void* bytes, size_t size) {
   return true;
 }
 
+namespace {
+
 // With file_lock held. The frame leaves in one call: a kill between two would cut it in half.
 bool WriteFrame(const uint8_t* payload, size_t size) {
   uint32_t header[2] = {static_cast<uint32_t>(size), Crc32(payload, size)};
   iovec parts[2] = {{header, sizeof header}, {const_cast<uint8_t*>(payload), size}};
+  const FileSizeSignalHeld held;
   const ssize_t written = writev(g_sink.file, parts, 2);
   const auto all = static_cast<ssize_t>(sizeof header + size);
   if (written == all) return true;

@@ -21,6 +21,9 @@ const char* SinkFolder();  // the process's own
 void CloseSink();
 void FlushSink();
 
+// All of them, or false. Nothing that stands in the way of it reaches the process as a signal.
+bool WriteAll(int file, const void* bytes, size_t size);
+
 // In a forked child: forgets the file without writing.
 void AbandonSink();
 
