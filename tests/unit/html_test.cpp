@@ -65,6 +65,7 @@ TEST(Plot, AxesHoldTheirValues) {
   EXPECT_THAT(Ticks({"", 1, 1000, true}, 8), ElementsAre(1, 10, 100, 1000));
   EXPECT_THAT(Ticks({"", 1, 100, true}, 8), ElementsAre(1, 2, 5, 10, 20, 50, 100));
   EXPECT_THAT(Ticks({"", 5, 5, false}), ElementsAre());
+  EXPECT_THAT(Ticks({"", 0, 2.1, false, true}), ElementsAre(0, 1, 2)) << "there are no half rows";
   EXPECT_THAT(Ticks(AxisOver("", {}, true)), Not(ElementsAre()));
 }
 

@@ -52,8 +52,10 @@ std::string Histogram(const Comparison& comparison) {
         static_cast<int>(std::floor((std::clamp(row.ErrorPercent(), -kEdge, kEdge - 1e-9) + kEdge) / kStep));
     bins[static_cast<size_t>(bin)] += 1;
   }
-  html::Plot plot(560, 320, {"error of the simulated time [%]", -kEdge, kEdge, false},
-                  html::AxisOver("rows", bins), "Histogram of errors");
+  html::Axis rows = html::AxisOver("rows", bins);
+  rows.is_count = true;
+  html::Plot plot(560, 320, {"error of the simulated time [%]", -kEdge, kEdge, false}, rows,
+                  "Histogram of errors");
   for (int i = 0; i < kBins; ++i) {
     const double left = -kEdge + kStep * i, count = bins[static_cast<size_t>(i)];
     if (count == 0) continue;
@@ -96,7 +98,7 @@ std::string RowsTable(const Comparison& comparison) {
                                  {"% of time", true}});
   if (comparison.baseline) columns.insert(columns.end(), {{"baseline error %", true}, {"change", false}});
   if (counters) {
-    for (const char* title : {"k inst m | s", "DRAM MB", "L2 hit %", "occupancy %"})
+    for (const char* title : {"k inst m|s", "DRAM MB m|s", "L2 hit % m|s", "occupancy % m|s"})
       columns.push_back({title, true});
     columns.insert(columns.end(), {{"waits, measured", false}, {"waits, simulated", false}});
   }

@@ -28,7 +28,7 @@ code, pre { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size:
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .88rem; }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
-td:first-child { overflow-wrap: anywhere; min-width: 12rem; }
+td:first-child:not(.num) { overflow-wrap: anywhere; min-width: 12rem; }
 th { color: var(--muted); font-weight: 600; position: sticky; top: 0; background: var(--paper); }
 .nowrap { white-space: nowrap; }
 .num { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }

@@ -71,7 +71,7 @@ std::vector<double> Ticks(const Axis& axis, int most) {
   }
   const double raw = (axis.high - axis.low) / most, power = std::pow(10, std::floor(std::log10(raw)));
   const double digit = raw / power <= 1 ? 1 : raw / power <= 2 ? 2 : raw / power <= 5 ? 5 : 10;
-  const double step = digit * power;
+  const double step = axis.is_count ? std::max(1.0, digit * power) : digit * power;
   for (double i = std::ceil(axis.low / step - 1e-9); i * step <= axis.high + step * 1e-9; ++i) {
     ticks.push_back(i * step + 0.0);  // no negative zero
     if (ticks.size() > 100) break;

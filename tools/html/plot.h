@@ -15,6 +15,7 @@ struct Axis {
   double low = 0;
   double high = 1;
   bool logarithmic = false;
+  bool is_count = false;  // linear, of things: no marks between whole numbers
 };
 
 // An axis that holds all of `values`, with some room around them. Logarithmic: whole decades or halves of them, of the
