@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,34 @@ TEST(CaptureProcesses, WorkersOnTheSameAddressesAreMergedAndComputeTheRightNumbe
   ASSERT_TRUE(trace::WriteTrace(runs, path).ok());
   const Outcome both = Shell(kHeddle + "run " + path + " -q -a a100_sxm4_80gb --db " + folder.Path("a.db"));
   EXPECT_EQ(both.exit_code, 0) << both.err;
+}
+
+// In a container that has the library and nothing else of heddle: the trace is made from its records outside (docs/capture.md).
+TEST(CaptureProcesses, TheLibraryAloneRecordsByVariables) {
+  const CaptureFolder folder;
+  std::filesystem::create_directory(folder.Path("records"));
+  const std::string script = folder.Write("alone", "module m " + folder.cubin() +
+                                                       "\nfunction f m k\nalloc a 4096\n"
+                                                       "launch f 1,1,1 32,1,1 0 0 b:a i:5\n"
+                                                       "push step\nlaunch f 1,1,1 32,1,1 0 0 b:a i:6\npop\n"
+                                                       "launch f 1,1,1 32,1,1 0 0 b:a i:7\n");
+  const std::string library = HEDDLE_BINARY_DIR "/lib/libheddle_capture.so";
+  const Outcome run = Shell(
+      "LD_LIBRARY_PATH=" HEDDLE_BINARY_DIR "/tests/support/capture/doubles CUDA_INJECTION64_PATH=" + library +
+      " HEDDLE_CAPTURE_FOLDER=" + folder.Path("records") +
+      " HEDDLE_CAPTURE_RANGE=step NVTX_INJECTION64_PATH=" + library + " " + kPlayer + " " + script);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const Outcome made = Shell("HEDDLE_NVDISASM=/nonexistent " + kHeddle + "trace recover " +
+                             folder.Path("records") + " -o " + folder.Path("out.htrace"));
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const trace::Trace trace = folder.Read();
+  ASSERT_EQ(trace.launches.size(), 1u);
+  EXPECT_EQ(Parameter(trace.launches[0], 8, 4), 6u);
+  // The same by the file itself, from inside its folder.
+  EXPECT_EQ(Shell("cd " + folder.Path("records") + "/* && HEDDLE_NVDISASM=/nonexistent " + kHeddle +
+                  "trace recover records -o here.htrace")
+                .exit_code,
+            0);
 }
 
 // A process that a forked child becomes by exec has records of its own; the parent's go on.

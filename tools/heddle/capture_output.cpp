@@ -130,7 +130,8 @@ Status Recover(const po::variables_map& values, Arguments positional) {
                  "give the records of a capture, and where to write",
                  "heddle trace recover run.htrace.records -o run.htrace"};
   fs::path folder = positional[0];
-  if (folder.filename() == "records") folder = folder.parent_path();
+  std::error_code ec;
+  if (fs::is_regular_file(folder, ec)) folder = fs::absolute(folder, ec).parent_path();  // the file `records`
   HEDDLE_ASSIGN_OR_RETURN(const bool written,
                           WriteCapture(folder.string(), values["output"].as<std::string>()));
   return written ? Ok() : Status(NothingLaunched(folder.string()));
