@@ -33,12 +33,14 @@ class FromProfileTest : public testing::Test {
  protected:
   static std::string Kernel(const std::string& name, const Dim3& grid, const Dim3& block, int start, int us) {
     return fmt::format(
-        R"({{"ph":"X","cat":"kernel","name":"{}","pid":0,"ts":{},"dur":{},"args":{{"stream":7,"grid":[{},{},{}],"block":[{},{},{}]}}}})",
+        R"({{"ph":"X","cat":"kernel","name":"{}","pid":0,"ts":{},"dur":{},"args":{{"device":0,"stream":7,"grid":[{},{},{}],"block":[{},{},{}]}}}})",
         name, start, us, grid.x, grid.y, grid.z, block.x, block.y, block.z);
   }
 
   Result<FromProfile> Build(const std::vector<std::string>& events, bool every_launch) {
-    std::ofstream(folder_ / "p.json") << fmt::format("{{\"traceEvents\":[{}]}}", fmt::join(events, ","));
+    std::ofstream(folder_ / "p.json")
+        << fmt::format(R"({{"deviceProperties":[{{"id":0,"name":"NVIDIA A100"}}],"traceEvents":[{}]}})",
+                       fmt::join(events, ","));
     FromProfileOptions options;
     options.traces = {kTraces + "gemm.sm_80.htrace", kTraces + "softmax.sm_80.htrace"};
     options.every_launch = every_launch;
@@ -85,6 +87,7 @@ TEST_F(FromProfileTest, FindsByNameAndGridAndSaysHowMuch) {
   EXPECT_EQ(tail(resolved->launches[3]), tail(wide.launches[0]));
   EXPECT_EQ(result->trace.launches[2].measured_start_ns, 300'000);
   EXPECT_EQ(result->trace.launches[2].measured_end_ns, 350'000);
+  EXPECT_EQ(result->trace.device.name, "NVIDIA A100") << "what its times were measured on";
   EXPECT_EQ(result->trace.modules.size(), 2u);
   EXPECT_EQ(result->trace.functions.size(), 2u);
 

@@ -204,6 +204,16 @@ void AppendLaunches(const profile::Profile& profile, const std::vector<Kind>& ki
   }
 }
 
+// The GPU of all launches that were found; empty: not said, or several.
+std::string GpuOf(const profile::Profile& profile, const std::vector<Kind>& kinds) {
+  std::set<std::string> names;
+  for (const Kind& kind : kinds) {
+    if (!kind.added) continue;
+    for (const size_t i : kind.launches) names.insert(profile.launches[i].gpu);
+  }
+  return names.size() == 1 ? *names.begin() : "";
+}
+
 }  // namespace
 
 Result<FromProfile> TraceFromProfile(const std::string& profile_path, const config::Gpu& gpu,
@@ -241,6 +251,7 @@ Result<FromProfile> TraceFromProfile(const std::string& profile_path, const conf
     }
   }
   AppendLaunches(profile, kinds, options.every_launch, &sequence);
+  std::string measured_on = GpuOf(profile, kinds);
   for (Kind& kind : kinds) result.kernels.push_back(std::move(kind.kernel));
   std::stable_sort(result.kernels.begin(), result.kernels.end(),
                    [](const ProfiledKernel& a, const ProfiledKernel& b) { return a.total_ps > b.total_ps; });
@@ -260,6 +271,7 @@ Result<FromProfile> TraceFromProfile(const std::string& profile_path, const conf
       name, fmt::format("{} of {} launches of a profile, {:.1f} % of its time, put together from traces of "
                         "the same kernels.",
                         result.matched_launches, result.launches, result.CoveredPercent()));
+  result.trace.device.name = std::move(measured_on);
   HEDDLE_RETURN_IF_ERROR(trace::Validate(result.trace, name));
   return result;
 }
