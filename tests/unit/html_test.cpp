@@ -95,5 +95,18 @@ TEST(Plot, MarksStandWhereTheirValuesAre) {
   EXPECT_THAT(svg, HasSubstr("x=\"62.0\" y=\"62.0\" width=\"100.0\" height=\"50.0\"><title>&lt;</title>"));
 }
 
+TEST(Plot, LabelsLieOnNoMarkAndOnNoText) {
+  Plot plot(276, 156, {"x", 0, 10, false}, {"y", 0, 10, false}, "d");
+  plot.Point(2, 2, "p", {}, 5);
+  plot.Point(5, 5, "p", {}, 5);
+  plot.Point(5.4, 5.7, "p", {}, 5);  // 8 pixels to the right, 7 up
+  plot.Text(4.6, 5.6, "t", "t", "end");
+  plot.Label(2, 2, "1", "a");
+  plot.Label(5, 5, "2", "b");  // above it lie a mark, to the right, and the text, to the left
+  const std::string svg = plot.Svg();
+  EXPECT_THAT(svg, HasSubstr("class=\"a\" x=\"108.0\" y=\"86.0\" text-anchor=\"start\""));
+  EXPECT_THAT(svg, HasSubstr("class=\"b\" x=\"168.0\" y=\"71.0\" text-anchor=\"start\""));
+}
+
 }  // namespace
 }  // namespace heddle::html

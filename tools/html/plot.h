@@ -42,6 +42,9 @@ class Plot {
            std::string_view tooltip = {});
   void Text(double x, double y, std::string_view text, std::string_view css_class = "muted",
             std::string_view anchor = "start");
+  // A name beside the mark at (x, y), where no mark and no text that was drawn before lies, if there is such a place: draw
+  // all marks first.
+  void Label(double x, double y, std::string_view text, std::string_view css_class = "ink");
   // In the upper left corner, one line each: class and name.
   void Legend(const std::vector<std::pair<std::string, std::string>>& series);
 
@@ -53,6 +56,16 @@ class Plot {
   bool Inside(double x, double y) const;
   void Frame();
 
+  // What texts and marks cover, in pixels; of a text also where it hangs.
+  struct Taken {
+    double left, right, top, bottom, x;
+    std::string anchor;
+  };
+  static Taken BoxOf(double x, double y, std::string_view text, std::string_view anchor);
+  bool IsFree(const Taken& box) const;
+  void Write(const Taken& box, std::string_view text, std::string_view css_class);
+
+  std::vector<Taken> taken_;
   int width_, height_;
   Axis x_, y_;
   std::string head_, marks_, tail_;

@@ -103,13 +103,15 @@ std::string RooflinePlot(const std::vector<const KernelAnalysis*>& kernels,
       if (!IsShown(kernel, point, alone)) continue;
       const char* css = alone ? kLevelClasses[static_cast<size_t>(point.level)] : "c4";
       plot.Point(point.ops_per_byte, kernel.roofline.ops_per_second, css, PointText(kernel, point), 5);
-      if (!alone && kernels.size() <= 40)
-        plot.Text(point.ops_per_byte * 1.06, kernel.roofline.ops_per_second * 1.06,
-                  fmt::format("{}", numbers[i]), "ink");
     }
     for (const auto& measured : kernel.roofline.measured)
       plot.Point(MeasuredIntensity(kernel, measured), measured.ops_per_second, "c5",
                  "measured: " + measured.source + ": " + Human(measured.ops_per_second, "op/s"), 4);
+  }
+  for (size_t i = 0; i < kernels.size() && !alone && kernels.size() <= 40; ++i) {
+    for (const auto& point : kernels[i]->roofline.points)
+      if (IsShown(*kernels[i], point, alone))
+        plot.Label(point.ops_per_byte, kernels[i]->roofline.ops_per_second, fmt::format("{}", numbers[i]));
   }
   std::vector<std::pair<std::string, std::string>> legend;
   for (size_t level = 0; level < roofs.bandwidths.size(); ++level)
