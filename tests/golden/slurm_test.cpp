@@ -77,8 +77,8 @@ class Slurm : public testing::Test {
   // The step daemon says how each attempt ended. (The controller's own record of a task that puts itself back is written
   // when it asks for that, before it exits.)
   bool SomeTaskExitedWith(int exit_code) const {
-    return ReadFile(folder_ / "cluster/slurmd.log").find(fmt::format("exited with exit code {}.", exit_code)) !=
-           std::string::npos;
+    return ReadFile(folder_ / "cluster/slurmd.log")
+               .find(fmt::format("exited with exit code {}.", exit_code)) != std::string::npos;
   }
 
   static bool WaitFor(const std::function<bool()>& condition) {
@@ -109,8 +109,7 @@ TEST_F(Slurm, DeadNodesAndStoppedTasksLoseNothing) {
   // queue. (scancel says that it could not, tries again, and the task gets it twice or more.)
   ASSERT_TRUE(WaitFor([&] { return Published() > 0; })) << Client("squeue; sinfo").out;
   Client(fmt::format("timeout 2 scancel --signal=USR1 --batch {}_1", id));
-  ASSERT_TRUE(WaitFor([&] { return SomeTaskExitedWith(75); }))
-      << ReadFile(folder_ / "cluster/slurmd.log");
+  ASSERT_TRUE(WaitFor([&] { return SomeTaskExitedWith(75); })) << ReadFile(folder_ / "cluster/slurmd.log");
   // The node loses power: its daemon and its step daemons die, what they started lives on for a while.
   Shell(fmt::format("{} kill-node {}", kCluster, cluster()));
   std::this_thread::sleep_for(std::chrono::seconds(1));
