@@ -107,7 +107,7 @@ TEST(CaptureCrash, AProcessThatIsKilledLosesItsTailAlone) {
 // As on a full disk: recording ends, what was written is there, and the program does not notice.
 TEST(CaptureCrash, AFileThatCannotGrowEndsTheRecordsAndNotTheProgram) {
   std::mt19937 random = Random(3);
-  const std::string script = NumberedLaunches("say\nsleep 2\n");
+  const std::string script = NumberedLaunches("say\nsleep 3\n");
   std::mutex lock;
   std::set<size_t> found;
   const auto limited_to = [&](uint32_t bytes) {
@@ -124,9 +124,9 @@ TEST(CaptureCrash, AFileThatCannotGrowEndsTheRecordsAndNotTheProgram) {
   };
   std::vector<std::thread> together;
   for (uint32_t i = 0; i < 6; ++i)
-    together.emplace_back(limited_to, static_cast<uint32_t>(6000 + 1500 * i + random() % 1500));
+    together.emplace_back(limited_to, static_cast<uint32_t>(8000 + 1200 * i + random() % 1200));
   for (std::thread& each : together) each.join();
-  EXPECT_GE(found.size(), 3u) << "each keeps what was written before";
+  EXPECT_GE(found.size(), 2u) << "each keeps what was written before";
 }
 
 // Cut at any byte, as a full disk or a power failure might: the frames before it are the trace.
