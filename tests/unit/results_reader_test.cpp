@@ -75,7 +75,7 @@ TEST_F(Reader, SampledLaunchesHaveAnInterval) {
   ASSERT_TRUE(reader.ok()) << reader.error().ToString();
   const std::vector<LaunchInfo>& launches = reader->launches();
   ASSERT_EQ(launches.size(), 3u);
-  for (const size_t whole : {0, 2}) {
+  for (const size_t whole : {size_t{0}, size_t{2}}) {
     EXPECT_FALSE(launches[whole].IsSampled());
     EXPECT_EQ(launches[whole].IntervalSeconds(), 0);
   }
