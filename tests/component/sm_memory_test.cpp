@@ -152,7 +152,8 @@ TEST_F(SmMemoryTest, ReturnPathIsShared) {
 // 32 lanes of 4 bytes, 32 apart: a sector each, where 4 would hold 128 bytes. Side by side: 4 of 4. The same address in
 // all lanes: one sector, although 128 bytes are asked for.
 TEST_F(SmMemoryTest, SectorsOfARequest) {
-  for (const uint64_t stride : {32, 4, 0}) AppendLoad(Op::kLDG, MemorySpace::kGlobal, 4, 0x1000, stride);
+  for (const uint64_t stride : std::initializer_list<uint64_t>{32, 4, 0})
+    AppendLoad(Op::kLDG, MemorySpace::kGlobal, 4, 0x1000, stride);
   AppendLoad(Op::kLDG, MemorySpace::kGlobal, 4, 0x1010, 4);  // from the middle of a sector: 5
   Exit();
   Run();
