@@ -45,15 +45,15 @@ using isa::Mod;
 [[gnu::noinline]] void InspectLoaded(Context& c, uint32_t lanes, const uint64_t* address, uint32_t bytes) {
   DeviceMemory& device = *c.memory->device;
   const bool may_be_stale = c.memory->skips_data && device.AnyStale();
-  uint64_t page = ~uint64_t{0};  // pages are stale as a whole
+  uint64_t run = ~uint64_t{0};  // runs are stale as a whole
   bool stale = false;
   ForLanes(lanes, [&](uint32_t i) {
     if (c.warp->unknown != nullptr && !device.IsKnown(address[i], bytes)) {
       for (uint32_t word = 0; word * 4 < bytes; ++word)
         if (!device.IsKnown(address[i] + word * 4, std::min(bytes, 4u))) c.unknown_result[word] |= 1u << i;
     }
-    if (may_be_stale && address[i] >> kPageShift != page) {
-      page = address[i] >> kPageShift;
+    if (may_be_stale && address[i] >> kStaleShift != run) {
+      run = address[i] >> kStaleShift;
       stale = device.IsStale(address[i]);
     }
     if (stale) c.issues->Report("skipped_data", c.step->index, fmt::format("address 0x{:x}", address[i]));

@@ -117,7 +117,7 @@ void MoveRowToGlobal(BulkRecord& record, DeviceMemory& device, uint32_t index, u
   while (bytes != 0) {
     const auto here = static_cast<uint32_t>(std::min<uint64_t>(bytes, kPageBytes - address % kPageBytes));
     if (from == nullptr) {
-      device.MarkStale(address);
+      device.MarkStale(address, here);
     } else if (record.kind == isa::BulkKind::kStore) {
       device.Store(address, from, here);
     } else if (const uint8_t* at = device.Locate(address, here); at != nullptr) {

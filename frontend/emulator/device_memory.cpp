@@ -119,7 +119,9 @@ std::unique_ptr<DeviceMemory> DeviceMemory::Clone() const {
       const Page& from = tables_[t]->pages[p];
       const uint8_t* data = from.data.load(std::memory_order_acquire);
       Page& to = clone->tables_[t]->pages[p];
-      to.stale.store(from.stale.load(std::memory_order_relaxed), std::memory_order_relaxed);
+      for (size_t word = 0; word < StaleBits().size(); ++word)
+        clone->tables_[t]->stale[p][word].store(tables_[t]->stale[p][word].load(std::memory_order_relaxed),
+                                                std::memory_order_relaxed);
       if (data == nullptr) continue;
       const uint64_t bytes = kPageBytes + (from.unknown ? kKnownBytes : 0);
       auto copy = std::make_unique<uint8_t[]>(bytes);
@@ -157,12 +159,14 @@ void DeviceMemory::Free(uint64_t address) {
   for (uint64_t at = address & ~(kPageBytes - 1); at < buffer->end(); at += kPageBytes) {
     Page& page = *PageAt(at);
     RecomputePage(at);
+    ClearStale(std::max(at, buffer->address),
+               std::min(at + kPageBytes, buffer->end()) - std::max(at, buffer->address));
     if (page.buffers != 0) continue;
     if (uint8_t* data = page.data.exchange(nullptr)) {
       delete[] data;
       materialised_bytes_ -= kPageBytes;
     }
-    page.stale = false;
+    ClearStale(at, kPageBytes);
   }
   std::erase_if(owned_, [&](const auto& owned) { return owned.get() == buffer; });
 }
@@ -212,16 +216,35 @@ bool DeviceMemory::IsKnown(uint64_t address, uint32_t bytes) const {
   return true;
 }
 
-void DeviceMemory::MarkStale(uint64_t address) {
-  if (Page* page = PageAt(address)) {
-    page->stale.store(true, std::memory_order_relaxed);
+const std::atomic<uint64_t>* DeviceMemory::StaleWordAt(uint64_t address) const {
+  if (address >> kVirtualAddressBits) return nullptr;
+  const Table* table = tables_[address >> (kPageShift + kTableShift)].get();
+  if (table == nullptr) return nullptr;
+  const StaleBits& bits = table->stale[(address >> kPageShift) & ((1u << kTableShift) - 1)];
+  return &bits[(address & (kPageBytes - 1)) >> kStaleShift >> 6];
+}
+
+void DeviceMemory::MarkStale(uint64_t address, uint64_t bytes) {
+  for (uint64_t at = address & ~(kStaleBytes - 1); at < address + bytes; at += kStaleBytes) {
+    auto* word = const_cast<std::atomic<uint64_t>*>(StaleWordAt(at));
+    if (word == nullptr || (word->load(std::memory_order_relaxed) & StaleBit(at))) continue;
+    word->fetch_or(StaleBit(at), std::memory_order_relaxed);
     any_stale_.store(true, std::memory_order_relaxed);
   }
 }
 
+void DeviceMemory::ClearStale(uint64_t address, uint64_t bytes) {
+  const uint64_t first = (address + kStaleBytes - 1) & ~(kStaleBytes - 1);
+  for (uint64_t at = first; at + kStaleBytes <= address + bytes; at += kStaleBytes) {
+    auto* word = const_cast<std::atomic<uint64_t>*>(StaleWordAt(at));
+    if (word != nullptr && (word->load(std::memory_order_relaxed) & StaleBit(at)))
+      word->fetch_and(~StaleBit(at), std::memory_order_relaxed);
+  }
+}
+
 bool DeviceMemory::IsStale(uint64_t address) const {
-  const Page* page = PageAt(address);
-  return page != nullptr && page->stale.load(std::memory_order_relaxed);
+  const std::atomic<uint64_t>* word = StaleWordAt(address);
+  return word != nullptr && (word->load(std::memory_order_relaxed) & StaleBit(address)) != 0;
 }
 
 void DeviceMemory::Store(uint64_t address, const uint8_t* data, uint32_t bytes) {
@@ -260,6 +283,7 @@ Status DeviceMemory::Read(uint64_t address, std::span<std::byte> out) {
 Status DeviceMemory::Write(uint64_t address, std::span<const std::byte> bytes) {
   return ForEachPiece(address, bytes.size(), [&](uint64_t done, uint64_t at, uint32_t piece) {
     Store(at, reinterpret_cast<const uint8_t*>(bytes.data() + done), piece);
+    if (AnyStale()) ClearStale(at, piece);
   });
 }
 
@@ -289,7 +313,12 @@ Status DeviceMemory::Forget(uint64_t address, uint64_t bytes) {
 }
 
 void DeviceMemory::CopyPiece(uint64_t to, uint64_t from, uint32_t bytes) {
-  if (IsStale(from)) MarkStale(to);
+  for (uint32_t i = 0; AnyStale() && i < bytes;) {
+    const auto run =
+        static_cast<uint32_t>(std::min<uint64_t>(bytes - i, kStaleBytes - (from + i) % kStaleBytes));
+    if (IsStale(from + i)) MarkStale(to + i, run);
+    i += run;
+  }
   const uint8_t* data = Locate(from, bytes);
   if (IsKnown(from, bytes)) {
     const std::vector<uint8_t> moved(data, data + bytes);  // the sides may overlap

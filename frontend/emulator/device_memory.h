@@ -30,6 +30,10 @@ namespace heddle::emulator {
 
 inline constexpr uint32_t kPageShift = 16;
 inline constexpr uint64_t kPageBytes = uint64_t{1} << kPageShift;
+// What skipped stores leave is marked in runs of so many bytes: allocators place small tensors at multiples of 256 or 512, and
+// what one kernel left out says nothing about the table beside it.
+inline constexpr uint32_t kStaleShift = 8;
+inline constexpr uint64_t kStaleBytes = uint64_t{1} << kStaleShift;
 inline constexpr uint32_t kVirtualAddressBits = 49;  // of unified addressing on every GPU since Pascal
 
 // Writes the contents of bytes [offset, offset + out.size()) of the buffer into `out`. Called from several
@@ -112,8 +116,9 @@ class DeviceMemory final : public isa::MemoryImage {
   bool IsKnown(uint64_t address, uint32_t bytes) const;
 
   // Skeleton runs leave out stores whose data nobody computed. A later read of such a buffer that steers
-  // something would be wrong; it is found by this mark.
-  void MarkStale(uint64_t address);
+  // something would be wrong; it is found by this mark, which covers the runs of kStaleBytes that hold the bytes. What the host
+  // writes over whole runs takes it away.
+  void MarkStale(uint64_t address, uint64_t bytes);
   bool IsStale(uint64_t address) const;
   bool AnyStale() const { return any_stale_.load(std::memory_order_relaxed); }
 
@@ -135,12 +140,13 @@ class DeviceMemory final : public isa::MemoryImage {
     uint32_t end = 0;
     uint32_t buffers = 0;  // that have bytes in the page
     bool unknown = false;  // at least one of them has unknown contents: data is followed by a bit per byte
-    std::atomic<bool> stale{false};
   };
+  using StaleBits = std::array<std::atomic<uint64_t>, kPageBytes / kStaleBytes / 64>;  // a bit per run
   static constexpr uint32_t kTableShift = 15;  // log2 of the pages of one second-level table
   static constexpr uint32_t kTables = 1u << (kVirtualAddressBits - kPageShift - kTableShift);
   struct Table {
     std::array<Page, 1u << kTableShift> pages;
+    std::array<StaleBits, 1u << kTableShift> stale{};
   };
 
   const Page* PageAt(uint64_t address) const {
@@ -149,6 +155,10 @@ class DeviceMemory final : public isa::MemoryImage {
     return table == nullptr ? nullptr : &table->pages[(address >> kPageShift) & ((1u << kTableShift) - 1)];
   }
   Page* PageAt(uint64_t address) { return const_cast<Page*>(std::as_const(*this).PageAt(address)); }
+  // The word with the bit of the address; nullptr where no buffer ever was.
+  const std::atomic<uint64_t>* StaleWordAt(uint64_t address) const;
+  static uint64_t StaleBit(uint64_t address) { return uint64_t{1} << (address >> kStaleShift & 63); }
+  void ClearStale(uint64_t address, uint64_t bytes);  // of the runs that lie in it as a whole
   uint8_t* LocateSlow(uint64_t address, uint32_t bytes);
   void CopyPiece(uint64_t to, uint64_t from, uint32_t bytes);  // neither side crosses a page or a buffer
   uint8_t* KnownBits(uint64_t address);                        // of its page, which has them from now on

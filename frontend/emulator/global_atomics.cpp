@@ -74,7 +74,8 @@ void RunAtomicGlobal(Context& c, const Lowered& l) {
     return;
   }
   if (l.flags & kDataSkipped) {
-    ForLanes(access.lanes, [&](uint32_t i) { c.memory->device->MarkStale(access.address[i]); });
+    ForLanes(access.lanes,
+             [&](uint32_t i) { c.memory->device->MarkStale(access.address[i], access.bytes_per_lane); });
     return;
   }
   PendingAccess& pending = c.memory->NewPending(&access.token);

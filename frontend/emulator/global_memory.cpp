@@ -126,11 +126,11 @@ void RunStore(Context& c, const Lowered& l) {
   if (kGeneric && lanes == 0) return;
   access.lanes = CheckGlobal(c, l, lanes, access.address.data(), access.bytes_per_lane);
   if (l.flags & kDataSkipped) {
-    uint64_t page = ~uint64_t{0};  // pages are marked as a whole
+    uint64_t run = ~uint64_t{0};  // what a lane stores lies in one
     ForLanes(access.lanes, [&](uint32_t i) {
-      if (access.address[i] >> kPageShift == page) return;
-      page = access.address[i] >> kPageShift;
-      c.memory->device->MarkStale(access.address[i]);
+      if (access.address[i] >> kStaleShift == run) return;
+      run = access.address[i] >> kStaleShift;
+      c.memory->device->MarkStale(access.address[i], access.bytes_per_lane);
     });
     return;
   }

@@ -36,7 +36,8 @@ bool ReadMap(Context& c, const Lowered& l, uint64_t address, TensorMap* map) {
     if (c.memory->stores != nullptr && !c.memory->stores->empty())
       c.memory->stores->Overlay(address + i, to, 16);
   }
-  if (c.memory->skips_data && c.memory->device->IsStale(address))
+  if (c.memory->skips_data &&
+      (c.memory->device->IsStale(address) || c.memory->device->IsStale(address + isa::kTensorMapBytes - 1)))
     c.issues->Report("skipped_data", l.index, fmt::format("tensor map at 0x{:x}", address));
   *map = isa::DecodeTensorMap(bytes);
   if (const std::string fault = CheckTensorMap(*map); !fault.empty()) {

@@ -178,9 +178,42 @@ TEST(DeviceMemory, CopiesBringBytesAndWhetherTheyAreKnown) {
   EXPECT_TRUE(memory.IsKnown(to, 100));
   EXPECT_EQ(*memory.Locate(to + 5, 1), 7);
   EXPECT_FALSE(memory.Copy(to, from + kBytes - 10, 20).ok());
-  memory.MarkStale(from);
+  memory.MarkStale(from, 4);
   ASSERT_TRUE(memory.Copy(to + 2 * kPageBytes, from, 10).ok());
   EXPECT_TRUE(memory.IsStale(to + 2 * kPageBytes));
+}
+
+// Small tensors share a page; of two of them, 256 bytes each, a kernel leaves out one. So do bytes of one buffer, a pool's segment.
+TEST(DeviceMemory, WhatStoresLeftOutIsStaleAndNotWhatLiesBeside) {
+  DeviceMemory memory;
+  const uint64_t base = memory.Allocate({.name = "output", .size_bytes = 256}).value();
+  ASSERT_TRUE(memory.Allocate({.name = "table", .size_bytes = 256, .address = base + 256}).ok());
+  EXPECT_FALSE(memory.AnyStale());
+  memory.MarkStale(base + 252, 4);
+  EXPECT_TRUE(memory.AnyStale());
+  EXPECT_TRUE(memory.IsStale(base));
+  EXPECT_FALSE(memory.IsStale(base + 256));
+  EXPECT_FALSE(memory.IsStale(base - 1));
+  EXPECT_TRUE(memory.Clone()->IsStale(base + 255));
+
+  // A copy takes the mark along, what the host writes over a whole run takes it away.
+  const uint64_t pool = memory.Allocate({.name = "pool", .size_bytes = 2 * kPageBytes}).value();
+  memory.MarkStale(pool + kPageBytes - 1, 2);  // two runs of two pages
+  ASSERT_TRUE(memory.Copy(pool + 1024, pool + kPageBytes - 512, 512).ok());
+  EXPECT_FALSE(memory.IsStale(pool + 1024));
+  EXPECT_TRUE(memory.IsStale(pool + 1024 + 256));
+  EXPECT_FALSE(memory.IsStale(pool + 1024 + 512));
+  EXPECT_TRUE(memory.IsStale(pool + kPageBytes));
+  ASSERT_TRUE(memory.Write(pool + kPageBytes, std::vector<std::byte>(255)).ok());
+  EXPECT_TRUE(memory.IsStale(pool + kPageBytes));
+  ASSERT_TRUE(memory.Write(pool + kPageBytes, std::vector<std::byte>(256)).ok());
+  EXPECT_FALSE(memory.IsStale(pool + kPageBytes));
+  EXPECT_FALSE(memory.IsStale(pool + kPageBytes + 256));
+
+  // A buffer that comes where another one was starts anew.
+  memory.Free(base);
+  ASSERT_TRUE(memory.Allocate({.name = "next", .size_bytes = 256, .address = base}).ok());
+  EXPECT_FALSE(memory.IsStale(base));
 }
 
 // In a buffer that is known from its start, and in one that is not: the bytes are unknown until somebody writes them, the others stay.
