@@ -119,7 +119,7 @@ std::unique_ptr<DeviceMemory> DeviceMemory::Clone() const {
       const Page& from = tables_[t]->pages[p];
       const uint8_t* data = from.data.load(std::memory_order_acquire);
       Page& to = clone->tables_[t]->pages[p];
-      for (size_t word = 0; word < StaleBits().size(); ++word)
+      for (size_t word = 0; AnyStale() && word < StaleBits().size(); ++word)
         clone->tables_[t]->stale[p][word].store(tables_[t]->stale[p][word].load(std::memory_order_relaxed),
                                                 std::memory_order_relaxed);
       if (data == nullptr) continue;
@@ -156,11 +156,10 @@ void DeviceMemory::Free(uint64_t address) {
   if (i >= sorted_.size() || sorted_[i]->address != address) return;
   const Buffer* buffer = sorted_[i];
   sorted_.erase(sorted_.begin() + static_cast<std::ptrdiff_t>(i));
+  ClearStale(address, buffer->size_bytes);
   for (uint64_t at = address & ~(kPageBytes - 1); at < buffer->end(); at += kPageBytes) {
     Page& page = *PageAt(at);
     RecomputePage(at);
-    ClearStale(std::max(at, buffer->address),
-               std::min(at + kPageBytes, buffer->end()) - std::max(at, buffer->address));
     if (page.buffers != 0) continue;
     if (uint8_t* data = page.data.exchange(nullptr)) {
       delete[] data;
@@ -226,7 +225,7 @@ const std::atomic<uint64_t>* DeviceMemory::StaleWordAt(uint64_t address) const {
 
 void DeviceMemory::MarkStale(uint64_t address, uint64_t bytes) {
   for (uint64_t at = address & ~(kStaleBytes - 1); at < address + bytes; at += kStaleBytes) {
-    auto* word = const_cast<std::atomic<uint64_t>*>(StaleWordAt(at));
+    std::atomic<uint64_t>* word = StaleWordAt(at);
     if (word == nullptr || (word->load(std::memory_order_relaxed) & StaleBit(at))) continue;
     word->fetch_or(StaleBit(at), std::memory_order_relaxed);
     any_stale_.store(true, std::memory_order_relaxed);
@@ -236,7 +235,7 @@ void DeviceMemory::MarkStale(uint64_t address, uint64_t bytes) {
 void DeviceMemory::ClearStale(uint64_t address, uint64_t bytes) {
   const uint64_t first = (address + kStaleBytes - 1) & ~(kStaleBytes - 1);
   for (uint64_t at = first; at + kStaleBytes <= address + bytes; at += kStaleBytes) {
-    auto* word = const_cast<std::atomic<uint64_t>*>(StaleWordAt(at));
+    std::atomic<uint64_t>* word = StaleWordAt(at);
     if (word != nullptr && (word->load(std::memory_order_relaxed) & StaleBit(at)))
       word->fetch_and(~StaleBit(at), std::memory_order_relaxed);
   }

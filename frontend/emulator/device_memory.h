@@ -157,6 +157,9 @@ class DeviceMemory final : public isa::MemoryImage {
   Page* PageAt(uint64_t address) { return const_cast<Page*>(std::as_const(*this).PageAt(address)); }
   // The word with the bit of the address; nullptr where no buffer ever was.
   const std::atomic<uint64_t>* StaleWordAt(uint64_t address) const;
+  std::atomic<uint64_t>* StaleWordAt(uint64_t address) {
+    return const_cast<std::atomic<uint64_t>*>(std::as_const(*this).StaleWordAt(address));
+  }
   static uint64_t StaleBit(uint64_t address) { return uint64_t{1} << (address >> kStaleShift & 63); }
   void ClearStale(uint64_t address, uint64_t bytes);  // of the runs that lie in it as a whole
   uint8_t* LocateSlow(uint64_t address, uint32_t bytes);

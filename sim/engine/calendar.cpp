@@ -48,8 +48,8 @@ void Calendar::Recycle(uint64_t new_base) {
 inline uint64_t Calendar::NextNotFull(uint64_t bucket) const {
   do {
     const uint64_t open = ~FullWord(bucket) >> (bucket & 63);
-    if (open != 0)
-        [[likely]]  // what lies beyond the ring is empty; the bits there are those of its beginning
+    // What lies beyond the ring is empty; the bits there are those of its beginning.
+    if (open != 0) [[likely]]
       return std::min(end_, bucket + static_cast<uint64_t>(std::countr_zero(open)));
     bucket += 64 - (bucket & 63);
   } while (bucket < end_);

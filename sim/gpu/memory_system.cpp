@@ -1,10 +1,10 @@
 #include "sim/gpu/memory_system.h"
-#include "sim/base/prefetch.h"
 
 #include <algorithm>
 #include <bit>
 
 #include "sim/base/check.h"
+#include "sim/base/prefetch.h"
 #include "sim/engine/windows.h"
 
 namespace heddle::gpu {

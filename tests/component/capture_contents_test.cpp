@@ -133,20 +133,31 @@ TEST(CaptureContents, ACopyBringsWhatItsSourceHeldAtItsPlace) {
   EXPECT_NE(verify().exit_code, 0);
 }
 
+// A small one, with three tensor maps among its parameters.
+struct Original {
+  Result<trace::Trace> trace;
+  Result<trace::ResolvedTrace> resolved;
+};
+Original TmaMatmul() {
+  Result<trace::Trace> read = trace::ReadTrace(HEDDLE_SOURCE_DIR "/traces/tests/matmul_tma.sm_90.htrace");
+  if (!read.ok()) return {read.error(), read.error()};
+  Result<trace::ResolvedTrace> resolved =
+      trace::Resolve(*read, trace::TypicalDevice(), {{"m", 128}, {"n", 128}, {"k", 64}});
+  return {std::move(read), std::move(resolved)};
+}
+
 // Tensor maps by the fields that cuTensorMapEncodeTiled was given: what a GPU's driver makes of them is opaque. The double makes other bytes
 // than heddle would, and the captured launch computes the right numbers all the same. Of maps that begin a row further it does not.
 TEST(CaptureContents, ATensorMapInTheParametersIsExecutedByItsFields) {
-  const Result<trace::Trace> original =
-      trace::ReadTrace(HEDDLE_SOURCE_DIR "/traces/tests/matmul_tma.sm_90.htrace");
-  ASSERT_TRUE(original.ok());
-  const Result<trace::ResolvedTrace> resolved =
-      trace::Resolve(*original, trace::TypicalDevice(), {{"m", 128}, {"n", 128}, {"k", 64}});
-  ASSERT_TRUE(resolved.ok());
+  const Original matmul = TmaMatmul();
+  ASSERT_TRUE(matmul.trace.ok());
+  ASSERT_TRUE(matmul.resolved.ok());
   const CaptureFolder folder;
   const Outcome run = folder.CaptureRaw(
-      ScriptOf(*original, *resolved, folder) + "address b0\naddress b1\naddress b2\n", "--snapshot all");
+      ScriptOf(*matmul.trace, *matmul.resolved, folder) + "address b0\naddress b1\naddress b2\n",
+      "--snapshot all");
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  trace::Trace captured = WithCheckOf(*original, *resolved, folder.Read());
+  trace::Trace captured = WithCheckOf(*matmul.trace, *matmul.resolved, folder.Read());
   ASSERT_EQ(captured.tensor_maps.size(), 3u);
   std::istringstream addresses(run.out);
   for (size_t b = 0; b < 3; ++b) {
@@ -155,10 +166,10 @@ TEST(CaptureContents, ATensorMapInTheParametersIsExecutedByItsFields) {
     addresses >> name >> address;
     for (trace::Buffer& buffer : captured.buffers) {
       if (buffer.address != address) continue;
-      buffer.name = original->buffers[b].name;
-      buffer.type = original->buffers[b].type;
+      buffer.name = matmul.trace->buffers[b].name;
+      buffer.type = matmul.trace->buffers[b].type;
       buffer.shape.clear();
-      for (const uint64_t extent : resolved->buffers[b].shape)
+      for (const uint64_t extent : matmul.resolved->buffers[b].shape)
         buffer.shape.emplace_back(static_cast<int64_t>(extent));
     }
   }
@@ -173,14 +184,11 @@ TEST(CaptureContents, ATensorMapInTheParametersIsExecutedByItsFields) {
 
 // A map whose address was replaced is the same map elsewhere. Maps of another form are recorded, and said not to be modelled.
 TEST(CaptureContents, ATensorMapMayBeMovedOrOfAnotherForm) {
-  const Result<trace::Trace> original =
-      trace::ReadTrace(HEDDLE_SOURCE_DIR "/traces/tests/matmul_tma.sm_90.htrace");
-  ASSERT_TRUE(original.ok());
-  const Result<trace::ResolvedTrace> resolved =
-      trace::Resolve(*original, trace::TypicalDevice(), {{"m", 128}, {"n", 128}, {"k", 64}});
-  ASSERT_TRUE(resolved.ok());
+  const Original matmul = TmaMatmul();
+  ASSERT_TRUE(matmul.trace.ok());
+  ASSERT_TRUE(matmul.resolved.ok());
   const CaptureFolder folder;
-  std::istringstream plain(ScriptOf(*original, *resolved, folder));
+  std::istringstream plain(ScriptOf(*matmul.trace, *matmul.resolved, folder));
   std::string script;
   for (std::string line; std::getline(plain, line);) {
     std::istringstream words(line);
@@ -197,7 +205,7 @@ TEST(CaptureContents, ATensorMapMayBeMovedOrOfAnotherForm) {
   EXPECT_THAT(run.err, HasSubstr("1 tensor maps have fields that heddle does not model"));
   const trace::Trace captured = folder.Read();
   const CaptureFolder direct;
-  ASSERT_EQ(direct.CaptureRaw(ScriptOf(*original, *resolved, direct)).exit_code, 0);
+  ASSERT_EQ(direct.CaptureRaw(ScriptOf(*matmul.trace, *matmul.resolved, direct)).exit_code, 0);
   const trace::Trace expected = direct.Read();
   ASSERT_EQ(captured.tensor_maps.size(), 3u);
   ASSERT_EQ(expected.tensor_maps.size(), 3u);

@@ -19,6 +19,7 @@
 #include "frontend/capture/inject/sink.h"
 #include "frontend/capture/record.pb.h"
 #include "frontend/capture/record_file.h"
+#include "tests/support/capture_seam.h"
 #include "tests/support/cubin_builder.h"
 #include "tests/support/shell.h"
 
@@ -28,28 +29,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing_support::TemporaryFolder;
 
-uint8_t* g_buffer = nullptr;
-
-Cupti FakeCupti() {
-  Cupti cupti;
-  cupti.cuptiGetVersion = [](uint32_t* version) -> uint32_t { return *version = 130001, 0; };
-  cupti.cuptiSubscribe = [](void** subscriber, abi::CallbackFunction, void*) -> uint32_t {
-    return *subscriber = &g_buffer, 0;
-  };
-  cupti.cuptiUnsubscribe = [](void*) -> uint32_t { return 0; };
-  cupti.cuptiEnableCallback = [](uint32_t, void*, uint32_t, uint32_t) -> uint32_t { return 0; };
-  cupti.cuptiActivityRegisterCallbacks = [](auto, auto) -> uint32_t { return 0; };
-  cupti.cuptiActivityEnable = [](uint32_t) -> uint32_t { return 0; };
-  cupti.cuptiActivityFlushAll = [](uint32_t) -> uint32_t { return 0; };
-  cupti.cuptiActivityGetNextRecord = [](uint8_t* buffer, size_t valid, void** record) -> uint32_t {
-    uint8_t* next = *record == nullptr ? buffer : static_cast<uint8_t*>(*record) + 216;
-    if (next + 216 > buffer + valid) return 12;
-    *record = next;
-    return 0;
-  };
-  return cupti;
-}
-
 // A capture into a folder, with a module of one kernel "k" that takes (u64, u32).
 class SeamTest : public ::testing::Test {
  protected:
@@ -57,27 +36,16 @@ class SeamTest : public ::testing::Test {
     setenv("HEDDLE_CAPTURE_FOLDER", folder_.path().c_str(), 1);
     EXPECT_TRUE(StartCapture(&cupti_, nullptr));
     abi::ModuleData module{1, cubin_.size(), reinterpret_cast<const char*>(cubin_.data())};
-    const abi::ResourceData resource{nullptr, nullptr, &module};
-    OnCallback(nullptr, abi::kResource, abi::kModuleLoaded, &resource);
+    Resource(abi::kModuleLoaded, &module);
   }
   ~SeamTest() override {
     StopCapture();
     AbandonImages();
   }
 
-  // A call that succeeded, before and after.
   template <typename Params>
   void Call(uint32_t id, const Params& params, uint32_t correlation = 1) {
-    uint32_t result = 0;
-    abi::CallbackData data{};
-    data.parameters = &params;
-    data.return_value = &result;
-    data.symbol_name = "k";
-    data.correlation_id = correlation;
-    data.site = abi::kEnter;
-    OnCallback(nullptr, abi::kDriverApi, id, &data);
-    data.site = abi::kExit;
-    OnCallback(nullptr, abi::kDriverApi, id, &data);
+    capture::Call(id, params, correlation);
   }
   void Launch(uint32_t correlation) {
     uint64_t pointer = 0x7f0000001000 + correlation;
@@ -87,17 +55,8 @@ class SeamTest : public ::testing::Test {
     Call(abi::k_cuLaunchKernel, params, correlation);
   }
   void KernelRecord(uint32_t correlation) {
-    std::vector<uint8_t> buffer(216);
-    abi::KernelActivity kernel{};
-    kernel.kind = abi::kConcurrentKernel;
-    kernel.correlation_id = correlation;
-    kernel.start = 1700000000000000000u + correlation * 1000;
-    kernel.end = kernel.start + 900;
-    kernel.name = "k";
-    std::memcpy(buffer.data(), &kernel, sizeof kernel);
-    auto* owned = static_cast<uint8_t*>(std::malloc(buffer.size()));
-    std::memcpy(owned, buffer.data(), buffer.size());
-    TakeBuffer(nullptr, 0, owned, buffer.size(), buffer.size());
+    const uint64_t start = 1700000000000000000u + correlation * 1000;
+    capture::KernelRecord(correlation, start, start + 900);
   }
 
   std::string Records() const { return std::string(SinkFolder()) + "/records"; }
@@ -169,7 +128,7 @@ TEST_F(SeamTest, ALaunchCostsAtMostTwoMicrosecondsAndFiveHundredBytes) {
   timespec before{}, after{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
   for (uint32_t i = 0; i < kLaunches; ++i) Launch(i);
-  std::vector<uint8_t> full(216 * kLaunches);
+  std::vector<uint8_t> full(kKernelRecordBytes * kLaunches);
   for (uint32_t i = 0; i < kLaunches; ++i) {
     abi::KernelActivity kernel{};
     kernel.kind = abi::kConcurrentKernel;
@@ -177,7 +136,7 @@ TEST_F(SeamTest, ALaunchCostsAtMostTwoMicrosecondsAndFiveHundredBytes) {
     kernel.start = 1700000000000000000u + i;
     kernel.end = kernel.start + 12345;
     kernel.name = "k";
-    std::memcpy(full.data() + 216 * i, &kernel, sizeof kernel);
+    std::memcpy(full.data() + kKernelRecordBytes * i, &kernel, sizeof kernel);
   }
   auto* owned = static_cast<uint8_t*>(std::malloc(full.size()));
   std::memcpy(owned, full.data(), full.size());

@@ -19,60 +19,13 @@
 #include "frontend/capture/inject/image.h"
 #include "frontend/capture/inject/sink.h"
 #include "frontend/capture/inject/snapshot.h"
+#include "tests/support/capture_seam.h"
 #include "tests/support/cubin_builder.h"
 
 namespace heddle::capture {
 namespace {
 
 namespace fs = std::filesystem;
-
-Cupti FakeCupti() {
-  Cupti cupti;
-  cupti.cuptiGetVersion = [](uint32_t* version) -> uint32_t { return *version = 130001, 0; };
-  cupti.cuptiSubscribe = [](void**, abi::CallbackFunction, void*) -> uint32_t { return 0; };
-  cupti.cuptiUnsubscribe = [](void*) -> uint32_t { return 0; };
-  cupti.cuptiEnableCallback = [](uint32_t, void*, uint32_t, uint32_t) -> uint32_t { return 0; };
-  cupti.cuptiActivityRegisterCallbacks = [](auto, auto) -> uint32_t { return 0; };
-  cupti.cuptiActivityEnable = [](uint32_t) -> uint32_t { return 0; };
-  cupti.cuptiActivityFlushAll = [](uint32_t) -> uint32_t { return 0; };
-  cupti.cuptiActivityGetNextRecord = [](uint8_t* buffer, size_t valid, void** record) -> uint32_t {
-    uint8_t* next = *record == nullptr ? buffer : static_cast<uint8_t*>(*record) + 216;
-    if (next + 216 > buffer + valid) return 12;
-    *record = next;
-    return 0;
-  };
-  return cupti;
-}
-
-template <typename Params>
-void Call(uint32_t id, const Params& params, uint32_t correlation) {
-  uint32_t result = 0;
-  abi::CallbackData data{};
-  data.parameters = &params;
-  data.return_value = &result;
-  data.symbol_name = "k";
-  data.correlation_id = correlation;
-  data.site = abi::kEnter;
-  OnCallback(nullptr, abi::kDriverApi, id, &data);
-  data.site = abi::kExit;
-  OnCallback(nullptr, abi::kDriverApi, id, &data);
-}
-
-void KernelRecord(uint32_t correlation) {
-  abi::KernelActivity kernel{};
-  kernel.kind = abi::kConcurrentKernel;
-  kernel.correlation_id = correlation;
-  kernel.start = 1;
-  kernel.name = "k";
-  auto* owned = static_cast<uint8_t*>(std::calloc(1, 216));
-  std::memcpy(owned, &kernel, sizeof kernel);
-  TakeBuffer(nullptr, 0, owned, 216, 216);
-}
-
-void Resource(uint32_t id, void* descriptor) {
-  const abi::ResourceData resource{nullptr, nullptr, descriptor};
-  OnCallback(nullptr, abi::kResource, id, &resource);
-}
 
 // What one thread of a process does: loads code, launches it, moves memory, builds a graph and runs it.
 void Work(uint32_t thread, uint32_t rounds, const std::vector<std::byte>& cubin) {
@@ -86,7 +39,7 @@ void Work(uint32_t thread, uint32_t rounds, const std::vector<std::byte>& cubin)
     auto* const function = reinterpret_cast<abi::Handle>(uintptr_t{0x1000} + thread * 64 + i % 4);
     Call(abi::k_cuLaunchKernel,
          abi::LaunchParams{function, {1, 1, 1}, {32, 1, 1}, 0, nullptr, values, nullptr}, number);
-    KernelRecord(number);
+    KernelRecord(number, 1, 0);
     uint64_t address = 0x7f0000000000 + number * 4096;
     Call(abi::k_cuMemAlloc_v2, abi::AllocParams{&address, 4096}, number);
     Call(abi::k_cuMemcpyDtoDAsync_v2, abi::CopyParams{address, address + 64, 64, nullptr}, number);

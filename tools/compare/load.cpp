@@ -11,7 +11,7 @@
 namespace heddle::compare {
 namespace {
 
-// As options of the command: "--run 3, --kernel norm"; empty: nothing is asked for.
+// What the user asked for: "run 3, --kernel norm"; empty: nothing.
 std::string TextOf(const Selection& selection, bool is_simulated) {
   std::vector<std::string> words;
   const auto add = [&](const char* option, const std::string& value) {

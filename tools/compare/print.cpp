@@ -103,9 +103,7 @@ std::vector<std::string> SummaryLines(const Comparison& comparison) {
        fmt::format("by {}: MAPE {:.1f} %, weighted by time {:.1f} %, median {:.1f} %, 90th percentile {}, "
                    "correlation {}",
                    what, totals.mape_percent, totals.weighted_mape_percent, totals.median_abs_error_percent,
-                   validate::StatisticText(totals.p90_abs_error_percent, 1) +
-                       (totals.p90_abs_error_percent ? " %" : ""),
-                   CorrelationText(totals))});
+                   validate::StatisticText(totals.p90_abs_error_percent, 1, " %"), CorrelationText(totals))});
   if (comparison.baseline && comparison.baseline->rows == 0) {
     lines.push_back("baseline: it has none of these rows");
   } else if (comparison.baseline) {
@@ -182,9 +180,6 @@ nlohmann::ordered_json ToJson(const Numbers& numbers) {
 }
 
 nlohmann::ordered_json ToJson(const Totals& totals) {
-  const auto statistic = [](const std::optional<double>& value) {
-    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
-  };
   const auto error = [&](double percent) {
     return totals.rows == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(percent);
   };
@@ -195,8 +190,9 @@ nlohmann::ordered_json ToJson(const Totals& totals) {
           {"mape_percent", error(totals.mape_percent)},
           {"weighted_mape_percent", error(totals.weighted_mape_percent)},
           {"median_abs_error_percent", error(totals.median_abs_error_percent)},
-          {"p90_abs_error_percent", statistic(totals.p90_abs_error_percent)},
-          {"correlation", statistic(totals.correlation)}};
+          {"p90_abs_error_percent",
+           validate::StatisticJson<nlohmann::ordered_json>(totals.p90_abs_error_percent)},
+          {"correlation", validate::StatisticJson<nlohmann::ordered_json>(totals.correlation)}};
 }
 
 nlohmann::ordered_json ToJson(const Line::Side& side, const Lines& lines) {

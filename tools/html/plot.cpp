@@ -137,7 +137,7 @@ bool Plot::Inside(double x, double y) const { return std::isfinite(X(x)) && std:
 
 void Plot::Point(double x, double y, std::string_view css_class, std::string_view tooltip, double radius) {
   if (!Inside(x, y)) return;
-  taken_.push_back({X(x) - radius, X(x) + radius, Y(y) - radius, Y(y) + radius, 0, {}});
+  taken_.push_back({X(x) - radius, X(x) + radius, Y(y) - radius, Y(y) + radius});
   marks_ += fmt::format("<circle class=\"mark {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\">{}</circle>\n",
                         Escape(css_class), X(x), Y(y), radius, Title(tooltip));
 }
@@ -164,38 +164,38 @@ void Plot::Box(double x0, double y0, double x1, double y1, std::string_view css_
 
 void Plot::Text(double x, double y, std::string_view text, std::string_view css_class,
                 std::string_view anchor) {
-  if (Inside(x, y)) Write(BoxOf(X(x), Y(y), text, anchor), text, css_class);
+  if (Inside(x, y)) Write(X(x), Y(y), text, css_class, anchor);
 }
 
 void Plot::Label(double x, double y, std::string_view text, std::string_view css_class) {
   if (!Inside(x, y)) return;
-  const Taken first = BoxOf(X(x) + kLabelGap, Y(y) - kLabelGap, text, "start");
-  for (const double down : {0.0, 1.5, -1.0, 2.5}) {
-    for (const auto& [side, anchor] : {std::pair{kLabelGap, "start"}, std::pair{-kLabelGap, "end"}}) {
-      const Taken box = BoxOf(X(x) + side, Y(y) - kLabelGap + down * kLetterHeight, text, anchor);
-      if (IsFree(box)) return Write(box, text, css_class);
-    }
+  const double right = X(x) + kLabelGap, left = X(x) - kLabelGap, above = Y(y) - kLabelGap;
+  for (const double lines : {0.0, 1.5, -1.0, 2.5}) {
+    const double at = above + lines * kLetterHeight;
+    if (IsFree(AreaOf(right, at, text, "start"))) return Write(right, at, text, css_class, "start");
+    if (IsFree(AreaOf(left, at, text, "end"))) return Write(left, at, text, css_class, "end");
   }
-  Write(first, text, css_class);
+  Write(right, above, text, css_class, "start");
 }
 
-Plot::Taken Plot::BoxOf(double x, double y, std::string_view text, std::string_view anchor) {
+Plot::Area Plot::AreaOf(double x, double y, std::string_view text, std::string_view anchor) {
   const double width = kLetterWidth * static_cast<double>(text.size());
   const double left = x - (anchor == "end" ? width : anchor == "middle" ? width / 2 : 0);
-  return {left, left + width, y - kLetterHeight, y, x, std::string(anchor)};
+  return {left, left + width, y - kLetterHeight, y};
 }
 
-bool Plot::IsFree(const Taken& box) const {
-  return std::none_of(taken_.begin(), taken_.end(), [&](const Taken& other) {
-    return box.left < other.right && other.left < box.right && box.top < other.bottom &&
-           other.top < box.bottom;
+bool Plot::IsFree(const Area& area) const {
+  return std::none_of(taken_.begin(), taken_.end(), [&](const Area& other) {
+    return area.left < other.right && other.left < area.right && area.top < other.bottom &&
+           other.top < area.bottom;
   });
 }
 
-void Plot::Write(const Taken& box, std::string_view text, std::string_view css_class) {
-  taken_.push_back(box);
+void Plot::Write(double x, double y, std::string_view text, std::string_view css_class,
+                 std::string_view anchor) {
+  taken_.push_back(AreaOf(x, y, text, anchor));
   tail_ += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n",
-                       Escape(css_class), box.x, box.bottom, Escape(box.anchor), Escape(text));
+                       Escape(css_class), x, y, Escape(anchor), Escape(text));
 }
 
 void Plot::Legend(const std::vector<std::pair<std::string, std::string>>& series) {

@@ -56,16 +56,15 @@ class Plot {
   bool Inside(double x, double y) const;
   void Frame();
 
-  // What texts and marks cover, in pixels; of a text also where it hangs.
-  struct Taken {
-    double left, right, top, bottom, x;
-    std::string anchor;
+  struct Area {  // in pixels
+    double left, right, top, bottom;
   };
-  static Taken BoxOf(double x, double y, std::string_view text, std::string_view anchor);
-  bool IsFree(const Taken& box) const;
-  void Write(const Taken& box, std::string_view text, std::string_view css_class);
+  static Area AreaOf(double x, double y, std::string_view text, std::string_view anchor);
+  bool IsFree(const Area& area) const;
+  // At a place in pixels.
+  void Write(double x, double y, std::string_view text, std::string_view css_class, std::string_view anchor);
 
-  std::vector<Taken> taken_;
+  std::vector<Area> taken_;  // by texts and marks
   int width_, height_;
   Axis x_, y_;
   std::string head_, marks_, tail_;

@@ -125,8 +125,8 @@ std::string AblationJson(const std::vector<Ablated>& ablated) {
     } else {
       entry["rows"] = one.without.count;
       entry["median_abs_error_percent"] = one.without.median_abs_error_percent;
-      const std::optional<double>& p90 = one.without.p90_abs_error_percent;
-      entry["p90_abs_error_percent"] = p90 ? nlohmann::ordered_json(*p90) : nlohmann::ordered_json();
+      entry["p90_abs_error_percent"] =
+          StatisticJson<nlohmann::ordered_json>(one.without.p90_abs_error_percent);
       entry["mape_percent"] = one.without.mape_percent;
       entry["base_mape_percent"] = one.base.mape_percent;
       entry["mean_change_percent"] = one.mean_change_percent;

@@ -18,11 +18,9 @@ std::string GroupLine(const Group& group) {
   if (group.summary.count == 0)
     return line + fmt::format(" {:>9} {:>9} {:>9} {:>9} {:>6}\n", "-", "-", "-", "-", "-");
   const Summary& summary = group.summary;
-  return line +
-         fmt::format(
-             " {:>8.1f}% {:>9} {:>8.1f}% {:>+8.1f}% {:>6}\n", summary.median_abs_error_percent,
-             StatisticText(summary.p90_abs_error_percent, 1) + (summary.p90_abs_error_percent ? "%" : ""),
-             summary.mape_percent, summary.mean_error_percent, StatisticText(summary.correlation, 3));
+  return line + fmt::format(" {:>8.1f}% {:>9} {:>8.1f}% {:>+8.1f}% {:>6}\n", summary.median_abs_error_percent,
+                            StatisticText(summary.p90_abs_error_percent, 1, "%"), summary.mape_percent,
+                            summary.mean_error_percent, StatisticText(summary.correlation, 3));
 }
 
 std::string RowLine(const RowResult& row) {
@@ -65,10 +63,6 @@ std::string GroupsOf(const std::vector<Group>& groups, const std::string& catego
 constexpr std::string_view kHeader =
     "                              rows  skipped  |error| median, p90, mean   signed   corr\n";
 
-ordered_json StatisticJson(const std::optional<double>& value) {
-  return value ? ordered_json(*value) : ordered_json();
-}
-
 ordered_json GroupJson(const Group& group) {
   ordered_json json;
   json["category"] = group.category;
@@ -80,10 +74,10 @@ ordered_json GroupJson(const Group& group) {
     return group.summary.count == 0 ? ordered_json() : ordered_json(value);
   };
   json["median_abs_error_percent"] = number(group.summary.median_abs_error_percent);
-  json["p90_abs_error_percent"] = StatisticJson(group.summary.p90_abs_error_percent);
+  json["p90_abs_error_percent"] = StatisticJson<ordered_json>(group.summary.p90_abs_error_percent);
   json["mape_percent"] = number(group.summary.mape_percent);
   json["mean_error_percent"] = number(group.summary.mean_error_percent);
-  json["correlation"] = StatisticJson(group.summary.correlation);
+  json["correlation"] = StatisticJson<ordered_json>(group.summary.correlation);
   json["kernels"] = ordered_json::object();
   for (const auto& [kind, count] : group.kernels) json["kernels"][std::string(Name(kind))] = count;
   return json;

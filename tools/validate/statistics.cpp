@@ -61,8 +61,8 @@ Summary Summarise(const std::vector<Pair>& pairs) {
   return summary;
 }
 
-std::string StatisticText(const std::optional<double>& value, int digits) {
-  return value ? fmt::format("{:.{}f}", *value, digits) : "-";
+std::string StatisticText(const std::optional<double>& value, int digits, std::string_view unit) {
+  return value ? fmt::format("{:.{}f}{}", *value, digits, unit) : "-";
 }
 
 }  // namespace heddle::validate

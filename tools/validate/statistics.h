@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace heddle::validate {
@@ -30,7 +31,13 @@ struct Summary {
 // Of no pairs: `count` is 0, and the others mean nothing.
 Summary Summarise(const std::vector<Pair>& pairs);
 
-// With so many digits behind the point; "-" for none.
-std::string StatisticText(const std::optional<double>& value, int digits);
+// With so many digits behind the point, and the unit behind it; "-" for none.
+std::string StatisticText(const std::optional<double>& value, int digits, std::string_view unit = {});
+
+// null for none. Json: nlohmann::json or ordered_json.
+template <typename Json>
+Json StatisticJson(const std::optional<double>& value) {
+  return value ? Json(*value) : Json();
+}
 
 }  // namespace heddle::validate

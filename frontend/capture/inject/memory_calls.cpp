@@ -61,25 +61,27 @@ void WriteCorners(const int32_t* lower, const int32_t* upper, size_t count, Enco
   out->Packed(15, values[1], count < 3 ? count : 3);
 }
 
+// The forms of convolutions, which have pixels in the place of a box.
+template <typename Params>
+void WriteMapOfPixels(const Params& p, uint32_t form, const int32_t* lower, const int32_t* upper,
+                      size_t corners, Encoder* out) {
+  WriteMapFields(p, out);
+  out->Varint(13, form);
+  WriteCorners(lower, upper, corners, out);
+  out->Varint(16, p.channels_per_pixel);
+  out->Varint(17, p.pixels_per_column);
+}
+
 void WriteTensorMap(const Im2colMapParams& p) {
   if (!IsMap(p)) return;
-  if (Record record(kTensorMapRecord, 512); record) {
-    WriteMapFields(p, record.operator->());
-    record->Varint(13, 1);
-    WriteCorners(p.lower_corner, p.upper_corner, p.rank > 2 ? p.rank - 2 : 0, record.operator->());
-    record->Varint(16, p.channels_per_pixel);
-    record->Varint(17, p.pixels_per_column);
-  }
+  if (Record record(kTensorMapRecord, 512); record)
+    WriteMapOfPixels(p, 1, p.lower_corner, p.upper_corner, p.rank > 2 ? p.rank - 2 : 0, record.operator->());
 }
 
 void WriteTensorMap(const WideMapParams& p) {
   if (!IsMap(p)) return;
   if (Record record(kTensorMapRecord, 512); record) {
-    WriteMapFields(p, record.operator->());
-    record->Varint(13, 2);
-    WriteCorners(&p.lower_corner, &p.upper_corner, 1, record.operator->());
-    record->Varint(16, p.channels_per_pixel);
-    record->Varint(17, p.pixels_per_column);
+    WriteMapOfPixels(p, 2, &p.lower_corner, &p.upper_corner, 1, record.operator->());
     record->Varint(18, p.mode);
   }
 }
