@@ -96,7 +96,7 @@ Status TraceRun::Run(const IsDone& is_done, const Take& take) {
   }
   if (all_done) return Ok();
   if (!gpu_) gpu_.emplace(machine_.gpu, options_.gpu);
-  return sequential() ? RunOneByOne(is_done, take) : RunTogether(take);
+  return sequential() ? RunOneByOne(is_done, take) : RunTogether(is_done, take);
 }
 
 Status TraceRun::RunOneByOne(const IsDone& is_done, const Take& take) {
@@ -138,7 +138,7 @@ Status TraceRun::RunOneByOne(const IsDone& is_done, const Take& take) {
   return Ok();
 }
 
-Status TraceRun::RunTogether(const Take& take) {
+Status TraceRun::RunTogether(const IsDone& is_done, const Take& take) {
   std::vector<gpu::LaunchRequest> requests;
   replay_->PlaceContentsAtStart();
   for (const uint32_t i : selected()) {
@@ -154,6 +154,8 @@ Status TraceRun::RunTogether(const Take& take) {
   }
   const std::vector<stats::Timeline> timelines = gpu_->TakeTimelines();
   for (size_t k = 0; k < selected().size(); ++k) {
+    HEDDLE_ASSIGN_OR_RETURN(const bool done, is_done(selected()[k]));
+    if (done) continue;
     const stats::Timeline* timeline = timelines.empty() ? nullptr : &timelines[k];
     HEDDLE_RETURN_IF_ERROR(
         Hand(selected()[k], *requests[k].program, stats[k], gpu_->samplings()[k], timeline, take));

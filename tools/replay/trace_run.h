@@ -91,7 +91,7 @@ class TraceRun {
   TraceRun(const NamedTrace& trace, const MachineRecord& machine, TraceRunOptions options)
       : trace_(trace), machine_(machine), options_(std::move(options)) {}
   Status RunOneByOne(const IsDone& is_done, const Take& take);
-  Status RunTogether(const Take& take);
+  Status RunTogether(const IsDone& is_done, const Take& take);
   Status Hand(uint32_t ordinal, const isa::LaunchProgram& program, const stats::LaunchStats& stats,
               const std::optional<stats::Sampling>& sampling, const stats::Timeline* timeline,
               const Take& take);

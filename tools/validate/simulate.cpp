@@ -160,8 +160,13 @@ class Run {
     record.execution = replay_->execution(i);
     record.duration_ps = replay::SustainedPicoseconds(simulation_.machine->gpu, program.code(), stats);
     const std::lock_guard lock(*mutex_);
-    const Status stored = writer_->AddLaunch(record, simulation_.machine->record, program.code(),
-                                             program.shape(), stats, replay_->notes(i));
+    // Some may be there without the others: of a run that was stopped between them, of `heddle run`, of another row.
+    const Result<bool> there =
+        writer_->HasLaunch(results::LaunchKey(record, simulation_.machine->record.digest));
+    Status stored = there.ok() ? Ok() : Status(there.error());
+    if (there.ok() && !*there)
+      stored = writer_->AddLaunch(record, simulation_.machine->record, program.code(), program.shape(), stats,
+                                  replay_->notes(i));
     database_failed_ |= !stored.ok();
     return stored;
   }
