@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -32,20 +33,40 @@ uint64_t Random(uint64_t seed, uint64_t n) { return Generator(seed)(n); }
 
 double UnitInterval(uint64_t random) { return static_cast<double>(random >> 11) * 0x1p-53; }
 
+// What large inputs are made of is made in blocks, by loops that the compiler makes vectors of.
+constexpr size_t kBlock = 64;
+using Block = std::array<double, kBlock>;
+
+// Of an integer below 2^52.
+double ExactDouble(uint64_t integer) {
+  return std::bit_cast<double>(integer | std::bit_cast<uint64_t>(0x1p52)) - 0x1p52;
+}
+
+// In [0, 1): elements `first` and following.
+void MakeUniforms(const Generator& generator, uint64_t first, Block* out) {
+  for (size_t i = 0; i < kBlock; ++i) {
+    const uint64_t random = generator(first + i);  // of which 53 bits are taken
+    (*out)[i] = (ExactDouble(random >> 32) * 0x1p21 + ExactDouble(random >> 11 & 0x1fffff)) * 0x1p-53;
+  }
+}
+
 // Irwin-Hall: the sum of twelve uniforms of 16 bits, smoothed below that by a thirteenth. Mean 0, variance 1,
 // within
 // +-6; additions only, hence the same bits on every machine, which a library's logarithm does not promise.
-double StandardNormal(const Generator& generator, uint64_t index) {
-  uint64_t sums = 0;  // of the even and of the odd 16-bit fields
-  for (uint64_t word = 0; word < 3; ++word) {
-    constexpr uint64_t kEven = 0x0000ffff0000ffff;
-    const uint64_t random = generator(index * 4 + word);
-    sums += (random & kEven) + ((random >> 16) & kEven);
+void MakeNormals(const Generator& generator, uint64_t first, Block* out) {
+  for (size_t i = 0; i < kBlock; ++i) {
+    const uint64_t index = (first + i) * 4;
+    uint64_t sums = 0;  // of the even and of the odd 16-bit fields
+    for (uint64_t word = 0; word < 3; ++word) {
+      constexpr uint64_t kEven = 0x0000ffff0000ffff;
+      const uint64_t random = generator(index + word);
+      sums += (random & kEven) + ((random >> 16) & kEven);
+    }
+    const uint64_t sum = (sums & 0xffffffff) + (sums >> 32);
+    const double fine = ExactDouble(generator(index + 3) >> 32) * 0x1p-32;
+    // Twelve truncated uniforms have a mean of 6 - 6 / 65536, `fine` one of half a step.
+    (*out)[i] = (ExactDouble(sum) + fine + 5.5) * 0x1p-16 - 6;
   }
-  const uint64_t sum = (sums & 0xffffffff) + (sums >> 32);
-  const double fine = static_cast<double>(generator(index * 4 + 3) >> 32) * 0x1p-32;
-  // Twelve truncated uniforms have a mean of 6 - 6 / 65536, `fine` one of half a step.
-  return (static_cast<double>(sum) + fine + 5.5) * 0x1p-16 - 6;
 }
 
 // A permutation of [0, size): a Feistel network on the next even number of bits, walked until the value is in
@@ -90,6 +111,25 @@ void FillElements(uint64_t first_byte, uint32_t size, uint64_t count, std::span<
       std::memcpy(out.data() + done, &bits, 2);
     else
       std::memcpy(out.data() + done, &bits, take);
+    done += take;
+  }
+}
+
+// The same of `type`; make(first, block) makes the values of as many elements as a block has, from `first` on.
+template <typename Make>
+void FillReals(uint64_t first_byte, DType type, uint64_t count, std::span<std::byte> out, Make make) {
+  const uint32_t size = SizeOf(type);
+  uint64_t index = first_byte / size;
+  uint64_t skip = first_byte % size;  // bytes of the first element in front of the range
+  Block values;
+  std::array<std::byte, kBlock * sizeof(uint64_t)> bytes;
+  for (uint64_t done = 0; done < out.size(); index += kBlock, skip = 0) {
+    const size_t inside = index < count ? static_cast<size_t>(std::min<uint64_t>(kBlock, count - index)) : 0;
+    if (inside != 0) make(index, &values);
+    EncodeAll(type, std::span(values).first(inside), bytes.data());
+    std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(inside * size), bytes.end(), std::byte{0});
+    const uint64_t take = std::min<uint64_t>(kBlock * size - skip, out.size() - done);
+    std::memcpy(out.data() + done, bytes.data() + skip, take);
     done += take;
   }
 }
@@ -210,17 +250,13 @@ bool ContentSource::FillBytes(uint64_t first_byte, std::span<std::byte> out) con
 void ContentSource::Fill(uint64_t first_byte, std::span<std::byte> out) const {
   if (FillBytes(first_byte, out)) return;
   const uint32_t size = SizeOf(type_);
-  // What large inputs are made of goes without a look at the rule for each element.
-  if (kind_ == RuleKind::kNormal) {
+  if (kind_ == RuleKind::kNormal || (kind_ == RuleKind::kUniform && IsFloat(type_))) {
     const Generator generator(seed_);
-    return FillElements(first_byte, size, count_, out, [&, this](uint64_t index) {
-      return Encode(type_, numbers_.a + numbers_.b * StandardNormal(generator, index));
-    });
-  }
-  if (kind_ == RuleKind::kUniform && IsFloat(type_)) {
-    const Generator generator(seed_);
-    return FillElements(first_byte, size, count_, out, [&, this](uint64_t index) {
-      return Encode(type_, numbers_.a + (numbers_.b - numbers_.a) * UnitInterval(generator(index)));
+    return FillReals(first_byte, type_, count_, out, [&, this](uint64_t first, Block* values) {
+      const bool is_normal = kind_ == RuleKind::kNormal;
+      is_normal ? MakeNormals(generator, first, values) : MakeUniforms(generator, first, values);
+      const double scale = is_normal ? numbers_.b : numbers_.b - numbers_.a;
+      for (double& value : *values) value = numbers_.a + scale * value;
     });
   }
   FillElements(first_byte, size, count_, out, [this](uint64_t index) { return ElementBits(index); });

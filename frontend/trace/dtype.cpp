@@ -1,5 +1,6 @@
 #include "frontend/trace/dtype.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -72,6 +73,30 @@ uint64_t EncodeSmall(double value) {
   }
   // Subnormal: a multiple of the smallest step; nearbyint rounds ties to even.
   return sign | static_cast<uint64_t>(std::nearbyint(magnitude * PowerOfTwo(bias - 1 + m)));
+}
+
+// The loop has no branch, so that the compiler makes vectors of it. False: a value is not among the normal ones.
+template <DType type, typename Bits>
+bool EncodeNormals(std::span<const double> values, Bits* out) {
+  constexpr int e = InfoOf(type).exponent_bits, m = InfoOf(type).mantissa_bits;
+  constexpr int bias = (1 << (e - 1)) - 1, drop = 52 - m;
+  constexpr uint64_t infinity = ((uint64_t{1} << e) - 1) << m;
+  constexpr uint64_t largest = IsFiniteOnly(type) ? (infinity | 6) : infinity - 1;
+  constexpr uint64_t first = uint64_t{1} << m;  // the smallest normal
+  constexpr uint64_t kSign = uint64_t{1} << 63;
+  uint64_t outside = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto bits = std::bit_cast<uint64_t>(values[i]);
+    const uint64_t magnitude = bits & ~kSign;
+    const uint64_t rounded =
+        (magnitude + (uint64_t{1} << (drop - 1)) - 1 + ((magnitude >> drop) & 1)) >> drop;
+    // Below `first` or above `largest`: the sign of a difference. What is rounded up to `first` is sorted out too.
+    const uint64_t encoded = rounded - (static_cast<uint64_t>(1023 - bias) << m);
+    outside |= (magnitude >> drop) - (static_cast<uint64_t>(1023 - bias) << m) - first;
+    outside |= largest - encoded;
+    out[i] = static_cast<Bits>(encoded | bits >> 63 << (e + m));
+  }
+  return (outside & kSign) == 0;
 }
 
 double DecodeSmall(uint64_t bits, int e, int m, bool finite_only) {
@@ -181,6 +206,29 @@ uint64_t Encode(DType type, double value) {
       return EncodeSmall<DType::kE5m2>(value);
     default:
       return EncodeInteger(type, value);
+  }
+}
+
+void EncodeAll(DType type, std::span<const double> values, std::byte* out) {
+  constexpr size_t kBlock = 64;
+  const size_t size = SizeOf(type);
+  for (size_t done = 0; done < values.size(); done += kBlock) {
+    const auto block = values.subspan(done, std::min(kBlock, values.size() - done));
+    std::byte* const to = out + done * size;
+    uint16_t halves[kBlock];
+    uint8_t bytes[kBlock];
+    if (type == DType::kBf16 && EncodeNormals<DType::kBf16>(block, halves)) {
+      std::memcpy(to, halves, 2 * block.size());
+    } else if (type == DType::kF16 && EncodeNormals<DType::kF16>(block, halves)) {
+      std::memcpy(to, halves, 2 * block.size());
+    } else if (type == DType::kE4m3 && EncodeNormals<DType::kE4m3>(block, bytes)) {
+      std::memcpy(to, bytes, block.size());
+    } else {
+      for (size_t i = 0; i < block.size(); ++i) {
+        const uint64_t bits = Encode(type, block[i]);
+        std::memcpy(to + i * size, &bits, size);
+      }
+    }
   }
 }
 
