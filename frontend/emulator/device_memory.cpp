@@ -106,7 +106,7 @@ void DeviceMemory::AddToPages(const Buffer& buffer) {
   }
 }
 
-std::unique_ptr<DeviceMemory> DeviceMemory::Clone() const {
+std::unique_ptr<DeviceMemory> DeviceMemory::CloneOnTouch() const {
   auto clone = std::make_unique<DeviceMemory>();
   for (const Buffer* buffer : sorted_) {
     clone->owned_.push_back(std::make_unique<Buffer>(*buffer));
@@ -116,21 +116,23 @@ std::unique_ptr<DeviceMemory> DeviceMemory::Clone() const {
   for (size_t t = 0; t < tables_.size(); ++t) {
     if (tables_[t] == nullptr) continue;
     for (size_t p = 0; p < tables_[t]->pages.size(); ++p) {
-      const Page& from = tables_[t]->pages[p];
-      const uint8_t* data = from.data.load(std::memory_order_acquire);
-      Page& to = clone->tables_[t]->pages[p];
+      clone->tables_[t]->pages[p].unknown = tables_[t]->pages[p].unknown;
       for (size_t word = 0; AnyStale() && word < StaleBits().size(); ++word)
         clone->tables_[t]->stale[p][word].store(tables_[t]->stale[p][word].load(std::memory_order_relaxed),
                                                 std::memory_order_relaxed);
-      if (data == nullptr) continue;
-      const uint64_t bytes = kPageBytes + (from.unknown ? kKnownBytes : 0);
-      auto copy = std::make_unique<uint8_t[]>(bytes);
-      std::memcpy(copy.get(), data, bytes);
-      to.data.store(copy.release(), std::memory_order_relaxed);
-      clone->materialised_bytes_ += kPageBytes;
     }
   }
   clone->any_stale_.store(AnyStale(), std::memory_order_relaxed);
+  clone->origin_ = this;
+  return clone;
+}
+
+std::unique_ptr<DeviceMemory> DeviceMemory::Clone() const {
+  std::unique_ptr<DeviceMemory> clone = CloneOnTouch();
+  for (const Buffer* buffer : sorted_)
+    for (uint64_t at = buffer->address & ~(kPageBytes - 1); at < buffer->end(); at += kPageBytes)
+      if (DataAt(at) != nullptr) clone->PageBytes(at);
+  clone->origin_ = nullptr;
   return clone;
 }
 
@@ -176,21 +178,41 @@ uint8_t* DeviceMemory::Materialise(uint64_t address) {
   if (uint8_t* data = page.data.load(std::memory_order_relaxed)) return data;
   const uint64_t page_address = address & ~(kPageBytes - 1);
   const uint64_t bytes = kPageBytes + (page.unknown ? kKnownBytes : 0);
-  auto data = std::make_unique<uint8_t[]>(bytes);
-  for (size_t i = FirstBufferEndingAfter(page_address);
-       i < sorted_.size() && sorted_[i]->address < page_address + kPageBytes; ++i) {
-    const Buffer& buffer = *sorted_[i];
-    const uint64_t low = std::max(buffer.address, page_address);
-    const uint64_t past = std::min(buffer.end(), page_address + kPageBytes);
-    if (buffer.fill)
-      buffer.fill(low - buffer.address,
-                  std::as_writable_bytes(std::span(data.get() + (low - page_address), past - low)));
-    if (page.unknown && buffer.known) SetBits(data.get() + kPageBytes, low - page_address, past - low);
-  }
+  auto data = std::make_unique_for_overwrite<uint8_t[]>(bytes);
+  if (const uint8_t* there = origin_ == nullptr ? nullptr : origin_->DataAt(page_address); there != nullptr)
+    std::memcpy(data.get(), there, bytes);
+  else
+    Generate(page_address, data.get());
   materialised_bytes_ += kPageBytes;
   uint8_t* raw = data.release();
   page.data.store(raw, std::memory_order_release);
   return raw;
+}
+
+// What the page holds from the start. Fresh memory is written once only: megabytes of input pass through here.
+void DeviceMemory::Generate(uint64_t page_address, uint8_t* data) const {
+  const Page& page = *PageAt(page_address);
+  if (page.unknown) std::memset(data + kPageBytes, 0, kKnownBytes);
+  uint64_t done = 0;
+  for (size_t i = FirstBufferEndingAfter(page_address);
+       i < sorted_.size() && sorted_[i]->address < page_address + kPageBytes; ++i) {
+    const Buffer& buffer = *sorted_[i];
+    const uint64_t low = std::max(buffer.address, page_address) - page_address;
+    const uint64_t past = std::min(buffer.end(), page_address + kPageBytes) - page_address;
+    std::memset(data + done, 0, (buffer.fill ? low : past) - done);
+    if (buffer.fill)
+      buffer.fill(page_address + low - buffer.address,
+                  std::as_writable_bytes(std::span(data + low, past - low)));
+    if (page.unknown && buffer.known) SetBits(data + kPageBytes, low, past - low);
+    done = past;
+  }
+  std::memset(data + done, 0, kPageBytes - done);
+}
+
+const uint8_t* DeviceMemory::DataAt(uint64_t address) const {
+  const Page* page = PageAt(address);
+  const uint8_t* data = page == nullptr ? nullptr : page->data.load(std::memory_order_acquire);
+  return data == nullptr && origin_ != nullptr ? origin_->DataAt(address) : data;
 }
 
 uint8_t* DeviceMemory::LocateSlow(uint64_t address, uint32_t bytes) {
@@ -206,6 +228,7 @@ bool DeviceMemory::IsKnown(uint64_t address, uint32_t bytes) const {
   if (page == nullptr || !page->unknown) return true;
   const uint8_t* data = page->data.load(std::memory_order_acquire);
   if (data == nullptr) {
+    if (origin_ != nullptr) return origin_->IsKnown(address, bytes);
     const Buffer* buffer = Find(address);
     return buffer == nullptr || buffer->known;
   }

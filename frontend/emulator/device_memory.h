@@ -74,6 +74,8 @@ class DeviceMemory final : public isa::MemoryImage {
 
   // The same buffers with the same contents, independent from now on. Logged stores are not copied.
   std::unique_ptr<DeviceMemory> Clone() const;
+  // The same, whose pages are copied when they are touched: for as long as this one lives and nobody writes it.
+  std::unique_ptr<DeviceMemory> CloneOnTouch() const;
 
   // The buffer that contains the byte, or nullptr.
   const Buffer* Find(uint64_t address) const;
@@ -173,7 +175,11 @@ class DeviceMemory final : public isa::MemoryImage {
   template <typename Visit>
   Status ForEachPiece(uint64_t address, uint64_t bytes, Visit visit);
 
+  const uint8_t* DataAt(uint64_t address) const;  // of the page, here or in the origin; nullptr: none yet
+  void Generate(uint64_t page_address, uint8_t* data) const;
+
   std::vector<std::unique_ptr<Table>> tables_;
+  const DeviceMemory* origin_ = nullptr;  // of CloneOnTouch(): what it holds, where this has no data yet
   std::vector<std::unique_ptr<Buffer>> owned_;
   std::vector<const Buffer*> sorted_;  // by address
   std::mutex materialise_mutex_;

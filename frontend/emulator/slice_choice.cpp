@@ -27,7 +27,7 @@ Result<Outcome> RunSample(const LaunchDescription& launch, std::shared_ptr<const
                           const RunnerOptions& options) {
   LaunchDescription description = launch;
   const DeviceMemory& memory = launch.memory != nullptr ? *launch.memory : launch.module->memory();
-  const std::unique_ptr<DeviceMemory> clone = memory.Clone();
+  const std::unique_ptr<DeviceMemory> clone = memory.CloneOnTouch();
   description.memory = clone.get();
   description.program = nullptr;
   description.mode = slice == nullptr ? Mode::kFull : Mode::kSkeleton;

@@ -102,6 +102,30 @@ TEST(DeviceMemory, ACloneGoesItsOwnWay) {
   EXPECT_EQ(*clone->Locate(base + 2 * kPageBytes, 1), 2 * kPageBytes % 251);
 }
 
+TEST(DeviceMemory, AClonePageIsCopiedWhenItIsTouched) {
+  DeviceMemory memory;
+  const uint64_t base =
+      memory.Allocate({.name = "x", .size_bytes = 3 * kPageBytes, .fill = FillPattern}).value();
+  const uint64_t unknown = memory.Allocate({.name = "y", .size_bytes = kPageBytes, .known = false}).value();
+  memory.Store(base, reinterpret_cast<const uint8_t*>("abcd"), 4);
+  memory.Store(unknown, reinterpret_cast<const uint8_t*>("abcd"), 4);
+  const std::unique_ptr<DeviceMemory> clone = memory.CloneOnTouch();
+  EXPECT_EQ(clone->MaterialisedBytes(), 0);
+  EXPECT_TRUE(clone->IsKnown(unknown, 4));
+  EXPECT_FALSE(clone->IsKnown(unknown + 4, 1));
+  clone->Store(base + 4, reinterpret_cast<const uint8_t*>("ijkl"), 4);
+  clone->Store(unknown + 4, reinterpret_cast<const uint8_t*>("ijkl"), 4);
+  EXPECT_EQ(clone->MaterialisedBytes(), 2 * kPageBytes);
+  EXPECT_EQ(std::memcmp(clone->Locate(base, 8), "abcdijkl", 8), 0);
+  EXPECT_EQ(*clone->Locate(base + 2 * kPageBytes, 1), 2 * kPageBytes % 251);
+  EXPECT_TRUE(clone->IsKnown(unknown, 8));
+  EXPECT_FALSE(clone->IsKnown(unknown + 8, 1));
+  EXPECT_EQ(*memory.Locate(base + 4, 1), 4);
+  EXPECT_FALSE(memory.IsKnown(unknown + 4, 1));
+  const std::unique_ptr<DeviceMemory> whole = clone->Clone();
+  EXPECT_EQ(std::memcmp(whole->Locate(base, 8), "abcdijkl", 8), 0);
+}
+
 TEST(DeviceMemory, OwnStoresAreSeenAtOnceOthersAfterPublishing) {
   DeviceMemory memory;
   const uint64_t base = memory.Allocate({.name = "x", .size_bytes = 64}).value();

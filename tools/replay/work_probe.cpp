@@ -31,7 +31,7 @@ Result<Work> Count(const emulator::EmulatedLaunch& launch, const emulator::Devic
   std::sort(ctas.begin(), ctas.end());
   ctas.erase(std::unique(ctas.begin(), ctas.end()), ctas.end());
   emulator::LaunchDescription description = launch.description();
-  const std::unique_ptr<emulator::DeviceMemory> clone = memory.Clone();
+  const std::unique_ptr<emulator::DeviceMemory> clone = memory.CloneOnTouch();
   description.memory = clone.get();
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<emulator::EmulatedLaunch> run,
                           emulator::EmulatedLaunch::Create(std::move(description)));
