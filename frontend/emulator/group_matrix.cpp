@@ -46,13 +46,10 @@ class Tiles {
 
   // Copies core matrix (block, tile): eight rows of 16 bytes.
   bool Copy(SharedBytes shared, uint32_t block, uint32_t tile, FragmentRow& out) const {
-    const uint32_t first =
-        start_ + block % inner_ * kUnitBytes + block / inner_ * outer_step_ + tile * tile_step_;
     auto* bytes = reinterpret_cast<uint8_t*>(out);
     bool inside = true;
     for (uint32_t row = 0; row < 8; ++row) {
-      uint32_t address = first + row * row_pitch_;
-      address ^= ((address - base_) >> 7 & toggles_) << 4;
+      const uint32_t address = AddressOf(block, tile, row);
       if (uint64_t{address} + kUnitBytes <= shared.size) [[likely]] {
         std::memcpy(bytes + row * kUnitBytes, shared.data + address, kUnitBytes);
       } else {
@@ -63,7 +60,27 @@ class Tiles {
     return inside;
   }
 
+  // Whether it lies inside and is `known`.
+  bool Equals(SharedBytes shared, uint32_t block, uint32_t tile, const FragmentRow& known) const {
+    uint64_t difference = 0;
+    for (uint32_t row = 0; row < 8; ++row) {
+      const uint32_t address = AddressOf(block, tile, row);
+      if (uint64_t{address} + kUnitBytes > shared.size) return false;
+      uint64_t here[2], there[2];
+      std::memcpy(here, shared.data + address, kUnitBytes);
+      std::memcpy(there, known + 4 * row, kUnitBytes);
+      difference |= (here[0] ^ there[0]) | (here[1] ^ there[1]);
+    }
+    return difference == 0;
+  }
+
  private:
+  uint32_t AddressOf(uint32_t block, uint32_t tile, uint32_t row) const {
+    const uint32_t address = start_ + block % inner_ * kUnitBytes + block / inner_ * outer_step_ +
+                             tile * tile_step_ + row * row_pitch_;
+    return address ^ ((address - base_) >> 7 & toggles_) << 4;
+  }
+
   uint32_t start_ = 0;
   uint32_t base_ = 0;
   uint32_t toggles_ = 0;
@@ -93,28 +110,34 @@ WidenedB& CacheEntry(SharedBytes shared, uint64_t descriptor, MatrixFloat type) 
   return (*cache)[(key >> 1) % kCacheEntries];
 }
 
+bool Holds(const WidenedB& entry, const GroupMatrixShape& shape, SharedBytes shared, const Tiles& tiles) {
+  const uint32_t blocks = shape.n / 8;
+  if (entry.blocks != blocks || entry.type != shape.b || entry.transposed != shape.transposed_b) return false;
+  for (uint32_t block = 0; block < blocks; ++block)
+    for (uint32_t tile = 0; tile < kKTiles; ++tile)
+      if (!tiles.Equals(shared, block, tile, entry.bytes[kKTiles * block + tile])) return false;
+  return true;
+}
+
 const EightColumns* Widen(const GroupMatrixShape& shape, SharedBytes shared, uint64_t descriptor,
                           bool* inside) {
   const Tiles tiles(descriptor, shape.transposed_b);
-  const uint32_t blocks = shape.n / 8;
-  FragmentRow bytes[kKTiles * kMaxBlocks];
-  for (uint32_t block = 0; block < blocks; ++block)
-    for (uint32_t tile = 0; tile < kKTiles; ++tile)
-      *inside &= tiles.Copy(shared, block, tile, bytes[kKTiles * block + tile]);
-  const size_t size = size_t{blocks} * kKTiles * sizeof(FragmentRow);
   WidenedB& entry = CacheEntry(shared, descriptor, shape.b);
-  if (entry.blocks == blocks && entry.type == shape.b && entry.transposed == shape.transposed_b &&
-      std::memcmp(entry.bytes, bytes, size) == 0)
-    return entry.columns;
-  entry.blocks = blocks;
+  if (Holds(entry, shape, shared, tiles)) return entry.columns;
+  entry.blocks = shape.n / 8;
   entry.type = shape.b;
   entry.transposed = shape.transposed_b;
-  std::memcpy(entry.bytes, bytes, size);
   const int width = ElementsPerTileRow(shape.b) * static_cast<int>(kKTiles);
-  for (uint32_t block = 0; block < blocks; ++block) {
-    FragmentRow* const pair = bytes + kKTiles * block;
-    if (shape.transposed_b)
-      for (uint32_t tile = 0; tile < kKTiles; ++tile) TransposeHalfTile(pair[tile], pair[tile]);
+  for (uint32_t block = 0; block < entry.blocks; ++block) {
+    FragmentRow pair[kKTiles];
+    for (uint32_t tile = 0; tile < kKTiles; ++tile) {
+      FragmentRow& bytes = entry.bytes[kKTiles * block + tile];
+      *inside &= tiles.Copy(shared, block, tile, bytes);
+      if (shape.transposed_b)
+        TransposeHalfTile(bytes, pair[tile]);
+      else
+        std::memcpy(pair[tile], bytes, sizeof bytes);
+    }
     WidenColumns(shape.b, kKTiles, pair, entry.columns + block * static_cast<uint32_t>(width));
   }
   return entry.columns;

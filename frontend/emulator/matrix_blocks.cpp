@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "frontend/emulator/half.h"
 
@@ -42,44 +43,68 @@ const ByteTable& TableOf(MatrixFloat type) {
                                       : u8;
 }
 
-// One row of a tile: 16 bytes, to 8, 4 or 16 floats.
-void WidenRow(MatrixFloat type, const uint32_t* words, float* out) {
+// Calls visit() with the type as a constant.
+template <typename Visit>
+void ForType(MatrixFloat type, Visit visit) {
   switch (type) {
     case MatrixFloat::kF16:
-#ifdef HEDDLE_MATRIX_AVX2
-      _mm256_storeu_ps(out, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(words))));
-#else
-      for (int i = 0; i < 4; ++i) {
-        out[2 * i] = HalfToFloat(static_cast<uint16_t>(words[i]));
-        out[2 * i + 1] = HalfToFloat(static_cast<uint16_t>(words[i] >> 16));
-      }
-#endif
-      return;
-    case MatrixFloat::kBF16: {
-      uint32_t bits[8];
-      for (int i = 0; i < 4; ++i) {
-        bits[2 * i] = words[i] << 16;
-        bits[2 * i + 1] = words[i] & 0xffff0000u;
-      }
-      std::memcpy(out, bits, sizeof bits);
-      return;
-    }
-    case MatrixFloat::kTF32: {
-      uint32_t bits[4];
-      for (int i = 0; i < 4; ++i) bits[i] = words[i] & 0xffffe000u;
-      std::memcpy(out, bits, sizeof bits);
-      return;
-    }
+      return visit(std::integral_constant<MatrixFloat, MatrixFloat::kF16>());
+    case MatrixFloat::kBF16:
+      return visit(std::integral_constant<MatrixFloat, MatrixFloat::kBF16>());
+    case MatrixFloat::kTF32:
+      return visit(std::integral_constant<MatrixFloat, MatrixFloat::kTF32>());
     case MatrixFloat::kE4M3:
+      return visit(std::integral_constant<MatrixFloat, MatrixFloat::kE4M3>());
     case MatrixFloat::kE5M2:
+      return visit(std::integral_constant<MatrixFloat, MatrixFloat::kE5M2>());
     case MatrixFloat::kS8:
-    case MatrixFloat::kU8: {
-      const ByteTable& table = TableOf(type);
-      uint8_t bytes[16];
-      std::memcpy(bytes, words, sizeof bytes);
-      for (int i = 0; i < 16; ++i) out[i] = table[bytes[i]];
-      return;
-    }
+      return visit(std::integral_constant<MatrixFloat, MatrixFloat::kS8>());
+    case MatrixFloat::kU8:
+      return visit(std::integral_constant<MatrixFloat, MatrixFloat::kU8>());
+  }
+}
+
+void WidenHalves(const uint32_t* words, float* out) {
+#ifdef HEDDLE_MATRIX_AVX2
+  _mm256_storeu_ps(out, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(words))));
+#else
+  for (int i = 0; i < 4; ++i) {
+    out[2 * i] = HalfToFloat(static_cast<uint16_t>(words[i]));
+    out[2 * i + 1] = HalfToFloat(static_cast<uint16_t>(words[i] >> 16));
+  }
+#endif
+}
+
+void WidenBFloats(const uint32_t* words, float* out) {
+#ifdef HEDDLE_MATRIX_AVX2
+  const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(words));
+  _mm256_storeu_ps(out, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16)));
+#else
+  uint32_t bits[8];
+  for (int i = 0; i < 4; ++i) {
+    bits[2 * i] = words[i] << 16;
+    bits[2 * i + 1] = words[i] & 0xffff0000u;
+  }
+  std::memcpy(out, bits, sizeof bits);
+#endif
+}
+
+// One row of a tile: 16 bytes, to 8, 4 or 16 floats.
+template <MatrixFloat type>
+void WidenRow(const uint32_t* words, float* out) {
+  if constexpr (type == MatrixFloat::kF16) {
+    WidenHalves(words, out);
+  } else if constexpr (type == MatrixFloat::kBF16) {
+    WidenBFloats(words, out);
+  } else if constexpr (type == MatrixFloat::kTF32) {
+    uint32_t bits[4];
+    for (int i = 0; i < 4; ++i) bits[i] = words[i] & 0xffffe000u;
+    std::memcpy(out, bits, sizeof bits);
+  } else {
+    const ByteTable& table = TableOf(type);
+    uint8_t bytes[16];
+    std::memcpy(bytes, words, sizeof bytes);
+    for (int i = 0; i < 16; ++i) out[i] = table[bytes[i]];
   }
 }
 
@@ -100,6 +125,33 @@ void MultiplyTile(const float (*a)[kMaxBlockK], const EightColumns* b, int k_cou
 #endif
 }
 
+// From a row for each column to an entry for each k.
+void Transpose(const float (*rows)[16], int width, EightColumns* out) {
+#ifdef HEDDLE_MATRIX_AVX2
+  for (int block = 0; block + 8 <= width; block += 8) {
+    __m256 r[8], t[8];
+    for (int i = 0; i < 8; ++i) r[i] = _mm256_loadu_ps(rows[i] + block);
+    for (int i = 0; i < 4; ++i) {
+      t[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+      t[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+    }
+    for (int i = 0; i < 2; ++i) {
+      r[4 * i] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0x44);
+      r[4 * i + 1] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0xee);
+      r[4 * i + 2] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0x44);
+      r[4 * i + 3] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0xee);
+    }
+    for (int i = 0; i < 4; ++i) {
+      _mm256_store_ps(out[block + i].v, _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
+      _mm256_store_ps(out[block + i + 4].v, _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
+    }
+  }
+  if (width >= 8) return;
+#endif
+  for (int k = 0; k < width; ++k)
+    for (int n = 0; n < kTileRows; ++n) out[k].v[n] = rows[n][k];
+}
+
 // Rows of the accumulator tile `half` (0: rows 0-7, 1: rows 8-15).
 void LoadAccumulator(MatrixAccumulator accumulator, const FragmentRow* c, int half, EightColumns* sums) {
   for (int m = 0; m < kTileRows; ++m) {
@@ -110,7 +162,7 @@ void LoadAccumulator(MatrixAccumulator accumulator, const FragmentRow* c, int ha
       std::memcpy(sums[m].v + 4, c[2 * half + 1] + 4 * m, 16);
     } else {
       float row[8];
-      WidenRow(MatrixFloat::kF16, c[half] + 4 * m, row);
+      WidenHalves(c[half] + 4 * m, row);
       for (size_t n = 0; n < 8; ++n) sums[m].v[n] = row[kColumnOrder[n]];
     }
   }
@@ -174,10 +226,12 @@ int ElementsPerTileRow(MatrixFloat type) {
 
 void WidenRows(MatrixFloat type, int k_tiles, const FragmentRow* a, bool negate, WidenedRows* out) {
   const int width = ElementsPerTileRow(type);
-  for (int half = 0; half < 2; ++half)
-    for (int tile = 0; tile < k_tiles; ++tile)
-      for (int m = 0; m < kTileRows; ++m)
-        WidenRow(type, a[2 * tile + half] + 4 * m, out->v[half][m] + tile * width);
+  ForType(type, [&](auto constant) {
+    for (int half = 0; half < 2; ++half)
+      for (int tile = 0; tile < k_tiles; ++tile)
+        for (int m = 0; m < kTileRows; ++m)
+          WidenRow<constant>(a[2 * tile + half] + 4 * m, out->v[half][m] + tile * width);
+  });
   if (!negate) return;
   for (auto& half : out->v)
     for (auto& row : half)
@@ -189,32 +243,11 @@ void WidenColumns(MatrixFloat type, int k_tiles, const FragmentRow* b, EightColu
   const int width = ElementsPerTileRow(type);
   for (int tile = 0; tile < k_tiles; ++tile) {
     float rows[kTileRows][16];
-    for (int n = 0; n < kTileRows; ++n)
-      WidenRow(type, b[tile] + 4 * kColumnOrder[static_cast<size_t>(n)], rows[n]);
-    EightColumns* out = transposed + tile * width;
-#ifdef HEDDLE_MATRIX_AVX2
-    for (int block = 0; block + 8 <= width; block += 8) {
-      __m256 r[8], t[8];
-      for (int i = 0; i < 8; ++i) r[i] = _mm256_loadu_ps(rows[i] + block);
-      for (int i = 0; i < 4; ++i) {
-        t[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
-        t[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
-      }
-      for (int i = 0; i < 2; ++i) {
-        r[4 * i] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0x44);
-        r[4 * i + 1] = _mm256_shuffle_ps(t[4 * i], t[4 * i + 2], 0xee);
-        r[4 * i + 2] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0x44);
-        r[4 * i + 3] = _mm256_shuffle_ps(t[4 * i + 1], t[4 * i + 3], 0xee);
-      }
-      for (int i = 0; i < 4; ++i) {
-        _mm256_store_ps(out[block + i].v, _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
-        _mm256_store_ps(out[block + i + 4].v, _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
-      }
-    }
-    if (width >= 8) continue;
-#endif
-    for (int k = 0; k < width; ++k)
-      for (int n = 0; n < kTileRows; ++n) out[k].v[n] = rows[n][k];
+    ForType(type, [&](auto constant) {
+      for (int n = 0; n < kTileRows; ++n)
+        WidenRow<constant>(b[tile] + 4 * kColumnOrder[static_cast<size_t>(n)], rows[n]);
+    });
+    Transpose(rows, width, transposed + tile * width);
   }
 }
 
