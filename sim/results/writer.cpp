@@ -13,7 +13,7 @@ namespace heddle::results {
 
 namespace fs = std::filesystem;
 
-const char* const kModelVersion = "5";
+const char* const kModelVersion = "6";
 
 namespace {
 

@@ -190,6 +190,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mechanism{"reuse_cache", {"sm.sub_core.reuse_cache=false"}},
         Mechanism{"scheduler", {"sm.sub_core.scheduler=greedy_then_oldest"}},
         Mechanism{"stream_buffer", {"sm.instruction_caches.stream_buffer_lines=0"}},
+        Mechanism{"stream_buffers", {"sm.instruction_caches.stream_buffers=1"}},
         Mechanism{"instruction_cache_l0", {"sm.instruction_caches.l0.miss_latency_cycles=0"}},
         Mechanism{"instruction_cache_l1", {"sm.instruction_caches.l1.size_bytes=4Ki"}},
         Mechanism{"constant_cache", {"sm.constant_caches.l0.miss_latency_cycles=0"}},

@@ -25,21 +25,27 @@ Cycle InstructionFetch::Fetch(uint32_t sub_core, uint64_t address, Cycle now, Re
     if (*arrival <= now) front.Resident(line) = line;
     return std::max(now, *arrival);
   }
-  for (uint32_t i = 0; i < front.count; ++i) {
-    const Streamed& streamed = front.InStream(i);
-    if (streamed.line != line) continue;
-    const Cycle arrival = streamed.arrival;
-    front.first = static_cast<uint32_t>((front.first + i + 1) % front.stream.size());
-    front.count -= i + 1;
-    front.Insert(line, arrival);
-    FillStream(&front, now, port);
-    return arrival == TagArray::kOnItsWay ? arrival : std::max(now, arrival);
+  for (Stream& stream : front.streams) {
+    for (uint32_t i = 0; i < stream.count; ++i) {
+      const Streamed& streamed = stream.At(i);
+      if (streamed.line != line) continue;
+      const Cycle arrival = streamed.arrival;
+      stream.first = static_cast<uint32_t>((stream.first + i + 1) % stream.lines.size());
+      stream.count -= i + 1;
+      stream.used = ++front.uses;
+      front.Insert(line, arrival);
+      FillStream(&stream, now, port);
+      return arrival == TagArray::kOnItsWay ? arrival : std::max(now, arrival);
+    }
   }
   const Cycle arrival = FromL1(line, now, port);
   front.Insert(line, arrival);
-  front.count = 0;
-  front.next_line = line + 1;
-  FillStream(&front, now, port);
+  Stream& oldest = *std::min_element(front.streams.begin(), front.streams.end(),
+                                     [](const Stream& a, const Stream& b) { return a.used < b.used; });
+  oldest.count = 0;
+  oldest.next_line = line + 1;
+  oldest.used = ++front.uses;
+  FillStream(&oldest, now, port);
   return arrival;
 }
 
@@ -48,10 +54,10 @@ void InstructionFetch::Front::Insert(uint64_t line, Cycle arrival) {
   if (Resident(replaced) == replaced) Resident(replaced) = TagArray::kNoLine;
 }
 
-void InstructionFetch::FillStream(Front* front, Cycle now, RequestPort* port) {
-  while (front->count < front->stream.size()) {
-    const uint64_t line = front->next_line++;
-    front->InStream(front->count++) = {line, FromL1(line, now, port)};
+void InstructionFetch::FillStream(Stream* stream, Cycle now, RequestPort* port) {
+  while (stream->count < stream->lines.size()) {
+    const uint64_t line = stream->next_line++;
+    stream->At(stream->count++) = {line, FromL1(line, now, port)};
   }
 }
 
@@ -79,9 +85,11 @@ Cycle InstructionFetch::Answer(uint64_t line_address, Cycle arrival) {
     for (uint64_t line = first; line < first + memory::kLineBytes / line_bytes_; ++line) {
       if (Cycle* waiting = front.l0.Find(line); waiting != nullptr && *waiting == TagArray::kOnItsWay)
         *waiting = in_l0;
-      for (uint32_t i = 0; i < front.count; ++i) {
-        Streamed& streamed = front.InStream(i);
-        if (streamed.line == line && streamed.arrival == TagArray::kOnItsWay) streamed.arrival = in_l0;
+      for (Stream& stream : front.streams) {
+        for (uint32_t i = 0; i < stream.count; ++i) {
+          Streamed& streamed = stream.At(i);
+          if (streamed.line == line && streamed.arrival == TagArray::kOnItsWay) streamed.arrival = in_l0;
+        }
       }
     }
   }
@@ -96,7 +104,7 @@ void InstructionFetch::Warm(uint64_t address, uint64_t bytes) {
 void InstructionFetch::Clear() {
   for (Front& front : fronts_) {
     front.l0.Clear();
-    front.first = front.count = 0;
+    for (Stream& stream : front.streams) stream.first = stream.count = 0;
     front.resident.fill(TagArray::kNoLine);
   }
   l1_.Clear();

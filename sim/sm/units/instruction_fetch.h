@@ -1,9 +1,10 @@
-// Instruction fetch of one SM: L0 and a stream buffer in each sub-core, L1 behind them, L2 behind that
+// Instruction fetch of one SM: L0 and stream buffers in each sub-core, L1 behind them, L2 behind that
 // through the outbox.
 //
-// The stream buffer holds the lines behind the last one that missed L0. A line found there moves to L0 and
-// the buffer asks for the next; a line found in neither restarts it (Huerta et al., MICRO 2025: without it,
-// replayed kernels err by 45 %).
+// A stream buffer holds the lines behind one that missed L0. A line found there moves to L0 and the buffer
+// asks for the next; a line found nowhere restarts the buffer that has not been used for longest (Huerta et
+// al., MICRO 2025: without one, replayed kernels err by 45 %). With one alone, warps at different places of
+// code that L0 does not hold take it from each other at every line.
 #pragma once
 
 #include <array>
@@ -51,28 +52,35 @@ class InstructionFetch {
     uint64_t line = ~uint64_t{0};
     Cycle arrival = 0;
   };
+  // Lines that are asked for in order, in front of where they are needed.
+  struct Stream {
+    explicit Stream(uint32_t size) : lines(size) {}
+    Streamed& At(uint32_t i) {
+      const uint32_t size = static_cast<uint32_t>(lines.size());
+      return lines[first + i < size ? first + i : first + i - size];
+    }
+    std::vector<Streamed> lines;  // ring: `count` lines from `first`
+    uint32_t first = 0;
+    uint32_t count = 0;
+    uint64_t next_line = 0;  // behind the last one asked for
+    uint64_t used = 0;       // when it last gave a line
+  };
   struct Front {  // one sub-core
     explicit Front(const config::InstructionCaches& config)
-        : l0(config.l0), stream(config.stream_buffer_lines) {
+        : l0(config.l0), streams(config.stream_buffers, Stream(config.stream_buffer_lines)) {
       resident.fill(TagArray::kNoLine);
     }
     uint64_t& Resident(uint64_t line) { return resident[line % resident.size()]; }
     void Insert(uint64_t line, Cycle arrival);
-    Streamed& InStream(uint32_t i) {
-      const uint32_t size = static_cast<uint32_t>(stream.size());
-      return stream[first + i < size ? first + i : first + i - size];
-    }
     TagArray l0;
-    std::vector<Streamed> stream;  // ring: `count` lines from `first`
-    uint32_t first = 0;
-    uint32_t count = 0;
-    uint64_t next_line = 0;  // behind the last one asked for
+    std::vector<Stream> streams;
+    uint64_t uses = 0;
     // Lines that are in L0 for certain, by their lowest bits: found without a look at the tags. Such a hit does not make
     // the line more recently used.
     std::array<uint64_t, 16> resident;
   };
 
-  void FillStream(Front* front, Cycle now, RequestPort* port);
+  void FillStream(Stream* stream, Cycle now, RequestPort* port);
   Cycle FromL1(uint64_t line, Cycle now, RequestPort* port);
 
   config::InstructionCaches config_;
