@@ -157,13 +157,13 @@ bool L2Slice::CleanOldest(Dirt* dirt) {
   return false;
 }
 
-void L2Slice::FillWithForeignLines() {
+void L2Slice::FillWithForeignLines(uint32_t home) {
   Reset();
   // Lines of the highest rounds: no kernel's buffer lies there.
   const uint64_t rounds = ways_;
   const uint64_t last_round = uint64_t{1} << 27;
   for (uint64_t i = 0; i < rounds * geometry_.sets(); ++i) {
-    const Place place = geometry_.PlaceOf((last_round - rounds) * geometry_.sets() + i, 0);
+    const Place place = geometry_.PlaceOf((last_round - rounds) * geometry_.sets() + i, home);
     Dirt none;
     const Way way = Allocate(place, &none);
     way.valid() = 0xf;

@@ -121,8 +121,9 @@ class L2Slice {
   uint32_t dirty_lines() const { return dirty_lines_; }
 
   void Reset();
-  // As if another buffer, never used again, had been written through: full, dirty up to the limit.
-  void FillWithForeignLines();
+  // As if another buffer, never used again, had been written through: full of lines whose home it is, the slice of partition `home`,
+  // dirty up to the limit.
+  void FillWithForeignLines(uint32_t home);
 
   // Loads the set's memory ahead of its use.
   void Prefetch(const Place& place) const {

@@ -278,7 +278,9 @@ void SliceGroup::InvalidateCaches() {
 }
 
 void SliceGroup::FillWithForeignLines() {
-  for (Slice& slice : slices_) slice.lines.FillWithForeignLines();
+  // Each slice writes its lines back to the channels of its own partition.
+  for (uint32_t i = 0; i < slices_.size(); ++i)
+    slices_[i].lines.FillWithForeignLines(i / slices_per_partition_);
 }
 
 void SliceGroup::PlaceLine(const Location& location, const Place& place) {

@@ -70,6 +70,32 @@ double ReadBandwidth(double size_bytes, int rounds, bool shared) {
   return bytes / static_cast<double>(result.cycles) * gpu.clocks.sm_mhz / 1000;  // GB/s
 }
 
+// Bytes that DRAM moves a cycle while each SM reads its part of 16 MiB, cold or behind a flush that left L2 dirty.
+double DramBytesPerCycle(bool flushed) {
+  const config::Gpu gpu = test::A100();
+  test::TrafficDriver driver(gpu);
+  if (flushed) driver.memory().FillWithForeignLines();
+  test::Traffic read;
+  read.sms = gpu.sm.count;
+  read.in_flight = 192;
+  read.requests_per_sm = static_cast<uint64_t>(16 * kMiB / 128) / gpu.sm.count;
+  read.make = [&](uint32_t sm, uint64_t i) {
+    memory::MemoryRequest request;
+    request.line_address = (uint64_t{1} << 32) + (sm * read.requests_per_sm + i) * 128;
+    request.sector_mask = 0xf;
+    return request;
+  };
+  const test::TrafficResult result = driver.Run(read);
+  EXPECT_EQ(result.counters.dram_write_bytes != 0, flushed);
+  return static_cast<double>(result.counters.dram_read_bytes + result.counters.dram_write_bytes) /
+         static_cast<double>(result.cycles);
+}
+
+// A slice's lines are written back to the channels of its own partition: a byte costs what a byte that is read does, and turn-arounds.
+TEST(A100, LinesOfAFlushGoToAllChannels) {
+  EXPECT_GT(DramBytesPerCycle(true), 0.9 * DramBytesPerCycle(false));
+}
+
 TEST(A100, L2ReadBandwidth) { EXPECT_NEAR(ReadBandwidth(5.6 * kMiB, 20, true), 5431, 5431 * 0.08); }
 TEST(A100, DramReadBandwidth) { EXPECT_NEAR(ReadBandwidth(110 * kMiB, 1, false), 1879, 1879 * 0.05); }
 
