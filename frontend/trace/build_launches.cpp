@@ -220,7 +220,31 @@ Status LaunchBuilder::SetValue(const pb::Parameter& parameter, const Locator& at
       return Bad(at.Place("value"), fmt::format("the parameter '{}' has no value", parameter.name()),
                  "add `int`, `real`, `buffer`, `raw`, `struct` or `tensor_map`");
   }
+  std::erase_if(out->patches, [&](const ParameterPatch& p) { return p.offset == patch.offset; });
   out->patches.push_back(std::move(patch));
+  return Ok();
+}
+
+Result<uint32_t> LaunchBuilder::FindLaunch(const std::string& label, const std::string& place) const {
+  const auto found = labels_.find(label);
+  if (found != labels_.end()) return found->second;
+  return Bad(place, fmt::format("there is no earlier launch '{}'", label),
+             "give the `name` of a launch that stands in front of this one");
+}
+
+Status LaunchBuilder::CopyParameters(const pb::Launch& launch, const Locator& at, const Choice& choice,
+                                     Launch* out) {
+  const std::string place = at.Place("parameters_of");
+  HEDDLE_ASSIGN_OR_RETURN(const uint32_t index, FindLaunch(launch.parameters_of(), place));
+  const Launch& source = trace_->launches[index];
+  const uint32_t size_bytes = choice.function->function.parameter_bytes;
+  if (source.parameters.size() != size_bytes)
+    return Bad(place, fmt::format("its parameters have {} bytes, this kernel's {}", source.parameters.size(), size_bytes),
+               "only kernels that take the same parameters can share them: give `parameter`");
+  out->parameters = source.parameters;
+  out->patches = source.patches;
+  for (const TensorMap& map : trace_->tensor_maps)
+    if (map.launch == index) maps_.push_back(map);
   return Ok();
 }
 
@@ -228,6 +252,8 @@ Status LaunchBuilder::SetParameters(const pb::Launch& launch, const Locator& at,
                                     Launch* out) {
   const Function& function = choice.function->function;
   out->parameters.resize(function.parameter_bytes);
+  const bool copied = !launch.parameters_of().empty();
+  if (copied) HEDDLE_RETURN_IF_ERROR(CopyParameters(launch, at, choice, out));
   std::vector<bool> given(function.parameters.size());
   uint32_t next = 0;
   for (int i = 0; i < launch.parameter_size(); ++i) {
@@ -258,7 +284,7 @@ Status LaunchBuilder::SetParameters(const pb::Launch& launch, const Locator& at,
     given[given.size() - 1] = given[given.size() - 2] = true;
   std::string missing;
   for (size_t i = 0; i < given.size(); ++i)
-    if (!given[i])
+    if (!given[i] && !copied)
       missing +=
           fmt::format("{}{} ({} bytes)", missing.empty() ? "" : ", ", i, function.parameters[i].size_bytes);
   if (!missing.empty())
@@ -287,11 +313,8 @@ Status LaunchBuilder::Add(const pb::Launch& launch, const Locator& at) {
   }
   const auto first = static_cast<uint32_t>(trace_->launches.size());
   for (int i = 0; i < launch.after_size(); ++i) {
-    const auto found = labels_.find(launch.after(i));
-    if (found == labels_.end())
-      return Bad(at.Place("after", i), fmt::format("there is no earlier launch '{}'", launch.after(i)),
-                 "give the `name` of a launch that stands in front of this one");
-    trace_->edges.push_back({found->second, first});
+    HEDDLE_ASSIGN_OR_RETURN(const uint32_t earlier, FindLaunch(launch.after(i), at.Place("after", i)));
+    trace_->edges.push_back({earlier, first});
   }
   for (int64_t i = 0; i < repeat; ++i) {
     for (TensorMap& map : maps_) {

@@ -28,6 +28,8 @@ class LaunchBuilder {
   uint32_t FunctionIndex(const Choice& choice);
   Status SetExtents(const pb::Launch& launch, const Locator& at, const Choice& choice, Launch* out) const;
   Status SetParameters(const pb::Launch& launch, const Locator& at, const Choice& choice, Launch* out);
+  Result<uint32_t> FindLaunch(const std::string& label, const std::string& place) const;
+  Status CopyParameters(const pb::Launch& launch, const Locator& at, const Choice& choice, Launch* out);
   Status SetValue(const pb::Parameter& parameter, const Locator& at, uint32_t offset, uint32_t size_bytes,
                   Launch* out);
   Status SetStruct(const pb::Parameter& parameter, const Locator& at, uint32_t offset, uint32_t size_bytes,

@@ -20,6 +20,28 @@ constexpr int kMaxDepth = 64;
 bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
+// The arithmetic is FlashAttention's, in its precision.
+int64_t FlashSplits(int64_t tiles, int64_t places, int64_t blocks, bool third_generation) {
+  constexpr int64_t kMost = 128;
+  if (static_cast<float>(tiles) >= 0.8f * static_cast<float>(places)) return 1;
+  if (third_generation && blocks <= 4) return 1;
+  const int64_t most = std::min({kMost, places, blocks});
+  const auto blocks_of = [&](int64_t splits) { return (blocks + splits - 1) / splits; };
+  const auto eligible = [&](int64_t splits) {
+    return third_generation || splits == 1 || blocks_of(splits) != blocks_of(splits - 1);
+  };
+  const auto efficiency = [&](int64_t splits) {
+    const float rounds = static_cast<float>(tiles * splits) / static_cast<float>(places);
+    return rounds / std::ceil(rounds);
+  };
+  float best = 0;
+  for (int64_t splits = 1; splits <= most; ++splits)
+    if (eligible(splits)) best = std::max(best, efficiency(splits));
+  for (int64_t splits = 1; splits <= most; ++splits)
+    if (eligible(splits) && efficiency(splits) >= 0.85f * best) return splits;
+  return 1;
+}
+
 // One recursive descent for both kinds of numbers. After the first error every method returns 0 at once.
 template <typename Number>
 class Evaluator {
@@ -187,6 +209,9 @@ class Evaluator {
     if (name == "min") return *std::min_element(args.begin(), args.end());
     if (name == "max") return *std::max_element(args.begin(), args.end());
     if (name == "select" && takes(3)) return args[0] != 0 ? args[1] : args[2];
+    if constexpr (!kReal) {
+      if (name == "flash_splits" && (takes(3) || takes(4))) return Splits(args);
+    }
     if constexpr (kReal) {
       if (name == "sqrt" && takes(1)) return std::sqrt(args[0]);
       if (name == "rsqrt" && takes(1)) return 1 / std::sqrt(args[0]);
@@ -198,7 +223,16 @@ class Evaluator {
     return Fail(fmt::format("no function {} of {} argument(s)", name, args.size()),
                 kReal ? "there are ceil_div, round_up, min, max, select, sqrt, rsqrt, exp, log, log2, numel, "
                         "nbytes, dim"
-                      : "there are ceil_div, round_up, min, max, select, numel, nbytes, dim");
+                      : "there are ceil_div, round_up, min, max, select, flash_splits, numel, nbytes, dim");
+  }
+
+  int64_t Splits(const std::vector<int64_t>& args) {
+    constexpr int64_t kMost = int64_t{1} << 31;
+    for (size_t i = 0; i < 3; ++i)
+      if (args[i] < 1 || args[i] > kMost)
+        return Fail(fmt::format("flash_splits of {} tiles, {} places and {} blocks", args[0], args[1], args[2]),
+                    "each must be from 1 to 2147483648");
+    return FlashSplits(args[0], args[1], args[2], args.size() == 4 && args[3] != 0);
   }
 
   Number ShapeFunction(const std::string& name) {

@@ -8,6 +8,11 @@
 //   primary    := number | name | function "(" expression {"," expression} ")" | "(" expression ")"
 //   number     := 12, 0x1f, 64Ki, 2Mi, 1Gi; in a real expression also 1e-6, 0.5
 // Integers have 64 bits, division truncates, and every overflow is an error.
+//
+// flash_splits(tiles, places, blocks) is FlashAttention's choice (num_splits_heuristic): into how many parts the `blocks` blocks of keys of
+// each of `tiles` tiles are cut on `places` places for CTAs (FA2: two an SM, FA3: one). The fewest that fill whole rounds of the places
+// to 85 % of what the best number does, up to 128; 1 where tiles alone take four fifths of the places. FA2 leaves out numbers that give no
+// part fewer blocks than the number before; FA3, flash_splits(tiles, places, blocks, 1), takes them and never splits up to 4 blocks.
 #pragma once
 
 #include <cstdint>

@@ -122,6 +122,34 @@ check { none: "test" })";
   EXPECT_EQ(At<uint64_t>(p, 16), 0u);
 }
 
+// The kernels of one operation take one struct: it is written once, and what differs replaces its fields.
+TEST(TraceBuild, LaunchesShareTheParametersOfAnEarlierOne) {
+  const auto text = [](const std::string& second) {
+    return R"(target: "sm_80" module { cuda { file: "x.cu" flag: "-O3" } }
+buffer { name: "b" type: u8 shape: ["64"] content { uniform { low: "0" high: "9" } } }
+launch { name: "first" kernel: "by_struct" grid: ["1"]
+  parameter { struct { field { at: "0" buffer: "b" } field { at: "8" int: "-5" } field { at: "12" raw: "abcd" } } } }
+launch { )" +
+           second + R"( grid: ["1"] }
+check { none: "test" })";
+  };
+  const Result<Trace> trace = Build(text(
+      R"(kernel: "by_struct" parameters_of: "first" parameter { struct { field { at: "0" buffer: "b" offset: "16" } } })"));
+  ASSERT_TRUE(trace.ok()) << trace.error().ToString();
+  const auto resolved = Resolve(*trace, TypicalDevice());
+  ASSERT_TRUE(resolved.ok()) << resolved.error().ToString();
+  const uint64_t b = resolved->buffers[0].address;
+  EXPECT_EQ(At<uint64_t>(resolved->launches[0].parameters, 0), b);
+  EXPECT_EQ(At<uint64_t>(resolved->launches[1].parameters, 0), b + 16);
+  EXPECT_EQ(At<int32_t>(resolved->launches[1].parameters, 8), -5);
+  EXPECT_EQ(At<char>(resolved->launches[1].parameters, 12), 'a');
+
+  EXPECT_THAT(Build(text(R"(kernel: "by_struct" parameters_of: "frist")")).error().ToString(),
+              HasSubstr("there is no earlier launch 'frist'"));
+  EXPECT_THAT(Build(text(R"(kernel: "by_map" block: "32" parameters_of: "first")")).error().ToString(),
+              HasSubstr("only kernels that take the same parameters can share them"));
+}
+
 TEST(TraceBuild, TensorMapsAreFields) {
   const auto text = [](const std::string& map) {
     return R"(target: "sm_80" define: "rows = 40" module { cuda { file: "x.cu" flag: "-O3" } }

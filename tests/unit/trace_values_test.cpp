@@ -90,7 +90,22 @@ TEST(Expression, Evaluates) {
   EXPECT_DOUBLE_EQ(*EvaluateReal("rsqrt(d) + 1e-3 * log2(8)", scope, ""), 0.128);
 }
 
+// Computed by hand from the heuristic in FlashAttention's flash_api.cpp, for the 108 SMs of an A100 and the 132 of an H100.
+TEST(Expression, FlashAttentionSplitsAsTheLibraryDoes) {
+  EXPECT_EQ(Eval("flash_splits(64, 2 * sm_count, 8)"), 3);    // 192 of 216 places; 4 would need a second round
+  EXPECT_EQ(Eval("flash_splits(8, 2 * sm_count, 8)"), 8);     // 7 would leave parts as long as 6 does
+  EXPECT_EQ(Eval("flash_splits(1, 2 * sm_count, 256)"), 128);  // no more than 128
+  EXPECT_EQ(Eval("flash_splits(172, 2 * sm_count, 64)"), 5);   // 3.98 of four rounds; one part fills 0.8 of one
+  EXPECT_EQ(Eval("flash_splits(173, 2 * sm_count, 64)"), 1);   // four fifths of the places are taken
+  EXPECT_EQ(Eval("flash_splits(64, 2 * sm_count, 1)"), 1);
+  EXPECT_EQ(Eval("flash_splits(8, 132, 64, 1)"), 15);   // 33 would fill two rounds, 15 do 0.91
+  EXPECT_EQ(Eval("flash_splits(1, 132, 256, 1)"), 109);
+  EXPECT_EQ(Eval("flash_splits(1, 132, 4, 1)"), 1);     // FA3 leaves 4 blocks whole
+  EXPECT_EQ(Eval("flash_splits(1, 132, 4)"), 4);
+}
+
 TEST(Expression, ErrorsSayWhereAndWhatNext) {
+  EXPECT_NE(EvalError("flash_splits(0, 216, 8)").find("from 1 to 2147483648"), std::string::npos);
   EXPECT_EQ(EvalError("1 + tokesn"),
             "p: \"1 + tokesn\", column 5: 'tokesn' is not defined\n  did you mean 'tokens'?");
   EXPECT_NE(EvalError("9223372036854775807 + 1").find("64 bits"), std::string::npos);
