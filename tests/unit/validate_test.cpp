@@ -134,7 +134,9 @@ TEST(RecipeText, SaysWhatIsWrong) {
       {Changed("\"category\": \"membound\", ", ""), "r.json: match: has no 'category'"},
       {Changed("[80]", "[-80]"), "'sm' holds something else"},
       {Changed("\"defines\"", "\"cache\": \"reuse\", \"defines\""),
-       "'reused_bytes' belongs to cache 'reuse'"},
+       "'cache' is 'reuse', which is not one of cold, warm, flush"},
+      {Changed("\"file\"", "\"launches\": [-1], \"file\""),
+       "'launches' holds something else than numbers and expressions"},
   };
   for (const auto& [text, message] : faults) {
     const Result<Recipe> recipe = ParseRecipe(text, "r.json");
@@ -347,6 +349,25 @@ TEST(Ablation, ShowsNoNumberThatOneRowCannotHave) {
   one.without = Summarise({{100, 120}});
   EXPECT_THAT(AblationText({one}), testing::ContainsRegex("membound +20\\.0 +- +20\\.0"));
   EXPECT_TRUE(nlohmann::json::parse(AblationJson({one}))["ablation"][0]["p90_abs_error_percent"].is_null());
+}
+
+// Which launches of a trace a row takes follows from its numbers; a negative one is left out, one that the trace lacks is a reason.
+TEST(PlanOfARow, LaunchesAreExpressions) {
+  const auto plan_of = [](const std::string& launches, const std::string& shape) {
+    Recipe recipe = *ParseRecipe(Changed("t.htrace\"", "traces/rms_norm.sm_80.htrace\", \"launches\": " + launches), "r.json");
+    Recipes recipes{HEDDLE_SOURCE_DIR, {recipe}, {}, {{"A100-SXM4-80GB", "a100_sxm4_80gb"}}};
+    const std::vector<Row> rows = {ParseRow("1,membound,A100-SXM4-80GB,add,f," + shape + ",2,,vectorized,A,s,\n")};
+    const Result<Plan> plan = MakePlan(rows, recipes, {});
+    EXPECT_TRUE(plan.ok()) << plan.error().ToString();
+    return plan->simulations.empty() ? std::pair(std::vector<uint32_t>{}, plan->rows.front().skipped)
+                                     : std::pair(plan->simulations.front().launches, std::string());
+  };
+  using Launches = std::vector<uint32_t>;
+  const std::string some = R"x(["select(rows > 20, 0, -1)", 0])x";
+  EXPECT_EQ(plan_of(some, "rows=30;cols=9").first, (Launches{0, 0}));
+  EXPECT_EQ(plan_of(some, "rows=20;cols=9").first, (Launches{0}));
+  EXPECT_THAT(plan_of(R"(["rows"])", "rows=20;cols=9").second, HasSubstr("launches: 'rows' is 20, the trace has 1"));
+  EXPECT_THAT(plan_of(R"(["tiles"])", "rows=20;cols=9").second, HasSubstr("'tiles' is not defined"));
 }
 
 TEST(RecipesOfTheSources, AreReadable) {

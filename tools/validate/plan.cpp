@@ -131,6 +131,25 @@ class Planner {
     std::string path;
   };
 
+  // The numbers of `choice`'s launches for these symbols. False, and the reason in `skipped`, where one cannot be told.
+  static bool ChooseLaunches(const TraceChoice& choice, const TraceFile& file, const trace::Symbols& symbols,
+                             std::vector<uint32_t>* launches, std::string* skipped) {
+    for (const std::string& text : choice.launches) {
+      const Result<int64_t> number = Evaluate(text, symbols, choice.file + ": launches");
+      if (!number.ok()) {
+        *skipped = number.error().ToString();
+        return false;
+      }
+      const auto count = static_cast<int64_t>(file.trace->launches.size());
+      if (*number >= count) {
+        *skipped = fmt::format("{}: launches: '{}' is {}, the trace has {}", choice.file, text, *number, count);
+        return false;
+      }
+      if (*number >= 0) launches->push_back(static_cast<uint32_t>(*number));
+    }
+    return true;
+  }
+
   Status AddCandidate(const TraceChoice& choice, const TraceFile& file, const trace::Symbols& symbols,
                       PlannedRow* planned) {
     const Recipe& recipe = *planned->recipe;
@@ -138,7 +157,7 @@ class Planner {
     simulation.trace_path = file.path;
     simulation.trace = file.trace;
     simulation.trace_digest = file.digest;
-    simulation.launches = choice.launches;
+    if (!ChooseLaunches(choice, file, symbols, &simulation.launches, &planned->skipped)) return Ok();
     simulation.machine = planned->machine;
     simulation.replays = recipe.replays;
     simulation.sampled = options_.sampled;
@@ -151,12 +170,7 @@ class Planner {
         if (known) simulation.defines[name] = symbols.at(name);
       }
     }
-    const Result<gpu::CachePolicy> cache = CacheFor(recipe, symbols);
-    if (!cache.ok()) planned->skipped = cache.error().ToString();
-    if (!cache.ok()) return Ok();
-    simulation.cache = *cache;
-    // What does not fit is not found again: a flush leaves the same caches as the replay before.
-    if (recipe.cache == Cache::kReuse && *cache == gpu::CachePolicy::kFlush) simulation.replays = 1;
+    simulation.cache = recipe.cache;
 
     Candidate candidate;
     candidate.trace_file = choice.file;
@@ -175,22 +189,6 @@ class Planner {
     }
     planned->candidates.push_back(std::move(candidate));
     return Ok();
-  }
-
-  static Result<gpu::CachePolicy> CacheFor(const Recipe& recipe, const trace::Symbols& symbols) {
-    switch (recipe.cache) {
-      case Cache::kCold:
-        return gpu::CachePolicy::kCold;
-      case Cache::kWarm:
-        return gpu::CachePolicy::kWarm;
-      case Cache::kFlush:
-        return gpu::CachePolicy::kFlush;
-      case Cache::kReuse:
-        break;
-    }
-    HEDDLE_ASSIGN_OR_RETURN(const int64_t bytes,
-                            Evaluate(recipe.reused_bytes, symbols, recipe.name + ": reused_bytes"));
-    return bytes <= symbols.at("l2_bytes") ? gpu::CachePolicy::kWarm : gpu::CachePolicy::kFlush;
   }
 
   size_t IndexOf(const Simulation& simulation) {

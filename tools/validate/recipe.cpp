@@ -25,8 +25,8 @@ constexpr std::array<std::pair<std::string_view, KernelKind>, 4> kKernelKinds = 
      {"recreated", KernelKind::kRecreated},
      {"best_of", KernelKind::kBestOf},
      {"other", KernelKind::kOther}}};
-constexpr std::array<std::pair<std::string_view, Cache>, 4> kCaches = {
-    {{"cold", Cache::kCold}, {"warm", Cache::kWarm}, {"flush", Cache::kFlush}, {"reuse", Cache::kReuse}}};
+constexpr std::array<std::pair<std::string_view, gpu::CachePolicy>, 3> kCaches = {
+    {{"cold", gpu::CachePolicy::kCold}, {"warm", gpu::CachePolicy::kWarm}, {"flush", gpu::CachePolicy::kFlush}}};
 constexpr std::array<std::pair<std::string_view, MetricKind>, 4> kMetricKinds = {
     {{"microseconds", MetricKind::kMicroseconds},
      {"cycles", MetricKind::kCycles},
@@ -75,6 +75,16 @@ class Members {
         values->push_back(element.get<std::string>());
       else
         Fail(fmt::format("'{}' holds something else than strings", name));
+    }
+  }
+  void ReadExpressions(const char* name, std::vector<std::string>* values) {
+    for (const json& element : Array(name)) {
+      if (element.is_string())
+        values->push_back(element.get<std::string>());
+      else if (element.is_number_unsigned())
+        values->push_back(std::to_string(element.get<uint64_t>()));
+      else
+        Fail(fmt::format("'{}' holds something else than numbers and expressions", name));
     }
   }
   void Read(const char* name, std::map<std::string, std::string>* values) {
@@ -182,7 +192,7 @@ Status ReadTraceChoice(const json& object, const std::string& place, TraceChoice
   members.Read("file", &choice->file);
   members.Read("build", &choice->build);
   members.Read("where", &choice->where);
-  members.Read("launches", &choice->launches);
+  members.ReadExpressions("launches", &choice->launches);
   members.Read("defines", &choice->defines);
   members.Need(!choice->file.empty(), "has no 'file'");
   return members.Done();
@@ -294,7 +304,6 @@ Result<Recipe> ParseRecipe(std::string_view text, const std::string& file) {
   members.Read("note", &recipe.note);
   members.Read("defines", &recipe.defines);
   members.Read("cache", kCaches, &recipe.cache);
-  members.Read("reused_bytes", &recipe.reused_bytes);
   members.Read("replays", &recipe.replays);
   members.Read("harness", &recipe.harness);
   members.Read("clock_mhz", &recipe.clock_mhz);
@@ -310,8 +319,6 @@ Result<Recipe> ParseRecipe(std::string_view text, const std::string& file) {
   members.Need(object.contains("kernel"), "needs 'kernel': exact, recreated, best_of or other");
   members.Need(recipe.kernel != KernelKind::kOther || !recipe.note.empty(),
                "another kernel than the one measured needs a note");
-  members.Need((recipe.cache == Cache::kReuse) == !recipe.reused_bytes.empty(),
-               "'reused_bytes' belongs to cache 'reuse', and to it alone");
   members.Need(recipe.replays >= 1 && recipe.replays <= 100, "'replays' is not from 1 to 100");
   HEDDLE_RETURN_IF_ERROR(members.Done());
   return recipe;

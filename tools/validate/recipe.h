@@ -14,14 +14,13 @@
 //     "kernel": "exact",               // or recreated, best_of (the fastest of the traces below), other
 //     "note": "...",                   // required for other
 //     "traces": [{                     // those whose sm fits and whose where holds are simulated, the fastest one counts
-//       "sm": [80, 86, 89], "file": "traces/validation/relu.sm_80.htrace", "build": "how to get it where it is missing",
-//       "where": "...",
-//       "launches": [0, 1],            // of the trace, in that order; all when left out
+//       "sm": [80, 86, 89], "file": "traces/validation/relu.sm_80.htrace", "where": "...",
+//       "build": "how to get it where it is missing",
+//       "launches": [0, "1 + wide"],   // of the trace, in that order, numbers or expressions; none where negative; all when left out
 //       "defines": {"tile": "64"}      // beside the recipe's
 //     }],
 //     "defines": {"n": "rows * cols"},
-//     "cache": "cold",                 // warm, flush, or reuse: warm where "reused_bytes" fits L2, else flush and one replay
-//     "reused_bytes": "...",
+//     "cache": "cold",                 // or warm, flush: gpu::CachePolicy
 //     "replays": 1,                    // of the launches; the last one counts
 //     "harness": "nsight_compute",     // of harnesses.json: what the way of measuring adds
 //     "clock_mhz": "MHz",              // SM clock; the machine's own when left out or where the name is unknown
@@ -50,13 +49,13 @@
 #include <vector>
 
 #include "sim/base/result.h"
+#include "sim/gpu/gpu.h"
 
 namespace heddle::validate {
 
 enum class KernelKind { kExact, kRecreated, kBestOf, kOther };
 std::string_view Name(KernelKind kind);
 
-enum class Cache { kCold, kWarm, kFlush, kReuse };
 
 enum class MetricKind { kMicroseconds, kCycles, kBandwidth, kCounters };
 
@@ -78,7 +77,7 @@ struct TraceChoice {
   std::string file;   // relative to the folder that holds kernels/
   std::string build;  // what to do where it is missing
   std::string where;
-  std::vector<uint32_t> launches;
+  std::vector<std::string> launches;  // expressions
   std::map<std::string, std::string> defines;
 };
 
@@ -108,8 +107,7 @@ struct Recipe {
   std::string note;
   std::vector<TraceChoice> traces;
   std::map<std::string, std::string> defines;
-  Cache cache = Cache::kCold;
-  std::string reused_bytes;
+  gpu::CachePolicy cache = gpu::CachePolicy::kCold;
   uint32_t replays = 1;
   std::string harness;
   std::string clock_mhz;
