@@ -367,6 +367,7 @@ TEST(PlanOfARow, LaunchesAreExpressions) {
   EXPECT_EQ(plan_of(some, "rows=30;cols=9").first, (Launches{0, 0}));
   EXPECT_EQ(plan_of(some, "rows=20;cols=9").first, (Launches{0}));
   EXPECT_THAT(plan_of(R"(["rows"])", "rows=20;cols=9").second, HasSubstr("launches: 'rows' is 20, the trace has 1"));
+  EXPECT_THAT(plan_of(R"(["0 - rows"])", "rows=20;cols=9").second, HasSubstr("launches: each is left out"));
   EXPECT_THAT(plan_of(R"(["tiles"])", "rows=20;cols=9").second, HasSubstr("'tiles' is not defined"));
 }
 

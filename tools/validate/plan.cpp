@@ -147,7 +147,10 @@ class Planner {
       }
       if (*number >= 0) launches->push_back(static_cast<uint32_t>(*number));
     }
-    return true;
+    // An empty list would stand for all of them.
+    if (!choice.launches.empty() && launches->empty())
+      *skipped = fmt::format("{}: launches: each is left out", choice.file);
+    return skipped->empty();
   }
 
   Status AddCandidate(const TraceChoice& choice, const TraceFile& file, const trace::Symbols& symbols,

@@ -56,7 +56,6 @@ namespace heddle::validate {
 enum class KernelKind { kExact, kRecreated, kBestOf, kOther };
 std::string_view Name(KernelKind kind);
 
-
 enum class MetricKind { kMicroseconds, kCycles, kBandwidth, kCounters };
 
 // A regular expression with its text, for messages.
